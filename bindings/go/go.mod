@@ -1,0 +1,3 @@
+module github.com/rdma-engine/rdma-engine/bindings/go
+
+go 1.26

@@ -1,0 +1,128 @@
+// What the engine asks of a fabric. One Transport serves one shard and is used by its thread alone.
+// Observers are called from progress() only, never from inside another call.
+//
+// Moving bytes: the requester posts a landing (an id and a place in registered memory) and sends the
+// key in a message of its own; the owner delivers a payload to that key; the requester's on_landed
+// tells that the bytes are in place.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/host_port.h"
+#include "base/status.h"
+
+namespace rde {
+
+class Link;
+
+// Names a landing on the wire. What the fields hold is the transport's own business.
+struct LandingKey {
+  std::uint64_t address = 0;
+  std::uint32_t key = 0;
+  std::uint32_t length = 0;
+};
+
+class LinkObserver {
+ public:
+  // Messages may be sent. Called once, before everything else, for opened and accepted links alike.
+  virtual void on_up(Link& link) = 0;
+  // `message` is valid during the call.
+  virtual void on_message(Link& link, std::span<const std::byte> message) = 0;
+  // The landing has ended: `bytes` are in place (status ok), or it failed; nothing writes there any
+  // more. `header` is what the owner gave to deliver(), valid during the call, empty when it failed.
+  virtual void on_landed(Link& link, std::uint64_t id, std::span<const std::byte> header, std::uint32_t bytes,
+                         Status status) = 0;
+  // The payload given to deliver() may be reused.
+  virtual void on_delivered(Link& link, void* context, Status status) = 0;
+  // Last call for this link. Every landing and delivery has ended before. The Link is gone afterwards.
+  virtual void on_down(Link& link, const Error& why) = 0;
+
+ protected:
+  ~LinkObserver() = default;
+};
+
+// Registered memory: landings and payloads lie in it.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+
+ protected:
+  explicit Memory(std::span<std::byte> bytes) : bytes_(bytes) {}
+
+ private:
+  std::span<std::byte> bytes_;
+};
+
+class Link {
+ public:
+  static constexpr std::size_t kMaxMessage = 4096;
+  static constexpr std::size_t kMaxHeader = 64;
+
+  // Sends a message of 1 to kMaxMessage bytes; it is copied. Messages arrive in order. Deliveries may
+  // overtake messages. Fails with peer_down once the link is failing.
+  virtual Status send(std::span<const std::byte> message) = 0;
+
+  // Ids are the caller's, unique on this link while in use. `destination` lies in `memory`.
+  virtual Result<LandingKey> post_landing(std::uint64_t id, std::span<std::byte> destination, Memory& memory) = 0;
+  // True: the landing is gone and nothing will be written. False: a transfer has begun (or bytes may
+  // still arrive); on_landed will come.
+  virtual bool withdraw_landing(std::uint64_t id) = 0;
+
+  // Moves `payload` (0 bytes and up, in `memory`) to the landing. `header` (up to kMaxHeader bytes) is
+  // copied. on_delivered comes once for each call that returned ok.
+  virtual Status deliver(std::uint64_t id, const LandingKey& key, std::span<const std::byte> header,
+                         std::span<const std::byte> payload, Memory& memory, void* context) = 0;
+
+  // Ends the link: landings and deliveries end, then on_down comes. May be called again.
+  virtual void close(const Error& why) = 0;
+
+  [[nodiscard]] virtual const SocketAddress& remote() const = 0;
+
+ protected:
+  ~Link() = default;
+};
+
+class LinkAcceptor {
+ public:
+  // A peer connects. The observer is used from now on; nullptr refuses it.
+  virtual LinkObserver* on_accept(Link& link) = 0;
+
+ protected:
+  ~LinkAcceptor() = default;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // "tcp", "ucx", "verbs" or "sim"; device and version for capabilities and logs.
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual std::string device() const = 0;
+  [[nodiscard]] virtual bool is_rdma() const = 0;
+
+  // Listens; port 0 picks one. Answers the address that was bound.
+  virtual Result<SocketAddress> listen(const SocketAddress& where, LinkAcceptor& acceptor) = 0;
+  // Starts to connect. on_up or on_down comes later. The pointer is valid until on_down.
+  virtual Result<Link*> connect(const SocketAddress& where, LinkObserver& observer) = 0;
+
+  // Registers memory for landings and payloads; page-aligned. Release it by destroying the Memory,
+  // after every landing and delivery in it has ended and before the Transport goes.
+  virtual Result<Memory*> add_memory(std::span<std::byte> bytes) = 0;
+  virtual void remove_memory(Memory* memory) = 0;
+
+  // Makes progress and calls observers; answers how many events it handled. 0 = idle.
+  virtual unsigned progress() = 0;
+  // True while something is under way, so that progress() must be called often.
+  [[nodiscard]] virtual bool busy() const = 0;
+
+  // For sleeping: a descriptor that becomes readable on news, or -1. arm() answers false when there
+  // is news already (call progress() again instead of sleeping).
+  [[nodiscard]] virtual int event_descriptor() const = 0;
+  virtual bool arm() = 0;
+};
+
+}  // namespace rde
