@@ -1,0 +1,47 @@
+// The attach socket's file: made with care, never at the cost of another process.
+//
+//   auto listener = AttachListener::open({.path = "/run/rdma-engine/attach.sock"});
+//   if (!listener) return listener.error();
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "base/descriptor.h"
+#include "base/status.h"
+
+namespace rde {
+
+struct ListenerOptions {
+  std::string path;
+  mode_t mode = 0660;
+  std::optional<gid_t> group;
+};
+
+// Owner of the socket file; removes it when it goes, if it is still the one that it made.
+class AttachListener {
+ public:
+  // Errors name the path and the reason: too long, not a socket, a live engine's, in a directory where others could
+  // replace it.
+  static Result<AttachListener> open(const ListenerOptions& options);
+  AttachListener(AttachListener&&) noexcept = default;
+  AttachListener& operator=(AttachListener&&) noexcept = default;
+  ~AttachListener();
+
+  [[nodiscard]] int descriptor() const { return socket_.get(); }
+  // The next connection, non-blocking; an empty descriptor when there is none.
+  [[nodiscard]] Descriptor accept() const;
+
+ private:
+  AttachListener(std::string path, Descriptor socket, Descriptor lock, dev_t device, ino_t inode);
+
+  std::string path_;
+  Descriptor socket_;
+  Descriptor lock_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+}  // namespace rde

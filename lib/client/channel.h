@@ -1,0 +1,100 @@
+// One channel of an attached client: submit, reap, and the credits between them (docs/rings.md).
+//
+//   Channel& channel = client->channel(0);
+//   rde_request request{.op = RDE_OP_NOP};
+//   auto tag = channel.submit(request, /*user=*/7);
+//   Reaped reaped;
+//   while (!channel.reap(reaped)) cpu_relax();         // reaped.user == 7
+//
+// One thread at a time uses a channel. It never blocks and makes no system call, but for the wake of an engine that
+// sleeps.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "ring/doorbell.h"
+#include "ring/ring.h"
+#include "segment/view.h"
+
+namespace rde {
+
+// A completion, checked against what was asked for.
+struct Reaped {
+  std::uint64_t tag = 0;
+  std::uint64_t user = 0;  // what submit() was given
+  Status status = Status::ok;
+  std::uint16_t flags = 0;  // RDE_COMPLETION_FLAG_…
+  std::uint32_t bytes = 0;  // never more than the request's length
+  std::uint32_t crc = 0;
+  std::uint64_t value = 0;
+  bool ends = false;            // the caller has its answer now
+  bool returns_buffer = false;  // the buffer is the caller's again
+};
+
+class Channel {
+ public:
+  // `wake_engine` rings the shard's eventfd.
+  Channel(const SegmentView& view, std::uint32_t index, int shard_event);
+
+  // Fills in tag and lap, and publishes. Errors: ring_full (reap first), ring_broken (the engine faulted the channel),
+  // engine_broken.
+  Result<std::uint64_t> submit(rde_request request, std::uint64_t user = 0);
+  // The same without the wake-up of a sleeping engine, for batches; end a batch with flush().
+  Result<std::uint64_t> stage(rde_request request, std::uint64_t user = 0);
+  void flush();
+
+  // Asks to end a request; its completion tells how it ended. Uses a reserved credit. Errors: ring_full.
+  Result<std::uint64_t> cancel(std::uint64_t tag);
+
+  // Takes the next completion; false when there is none. A completion for nothing that is outstanding breaks the
+  // engine: broken() is then true and nothing more is taken.
+  bool reap(Reaped& reaped);
+  [[nodiscard]] bool ready() const { return completions_.ready(); }
+  [[nodiscard]] bool broken() const { return broken_; }
+
+  // Fails what is outstanding, one at a time, with `status`, after the engine has gone; false when nothing is left.
+  bool fail_next(Status status, Reaped& reaped);
+
+  [[nodiscard]] std::uint32_t outstanding() const { return outstanding_; }
+  [[nodiscard]] std::uint32_t quarantined() const { return quarantined_; }
+  [[nodiscard]] std::uint32_t depth() const { return depth_; }
+  [[nodiscard]] std::uint32_t index() const { return index_; }
+  [[nodiscard]] rde_channel_lines* lines() const { return lines_; }
+
+ private:
+  enum class EntryState : std::uint8_t { free, outstanding, quarantined };
+  struct Entry {
+    std::uint64_t user = 0;
+    std::uint32_t generation = 0;
+    std::uint32_t length = 0;
+    std::uint32_t next_free = 0;
+    EntryState state = EntryState::free;
+  };
+
+  [[nodiscard]] bool has_credit(std::uint32_t reserved) const;
+  Result<std::uint64_t> publish(rde_request& request, std::uint64_t user, std::uint32_t reserved);
+  bool accept(const rde_completion& completion, Reaped& reaped);
+  void free_entry(std::uint32_t index);
+
+  RingWriter<rde_request> requests_;
+  RingReader<rde_completion> completions_;
+  rde_channel_lines* lines_;
+  Ringer engine_;
+  int shard_event_;
+  std::uint32_t index_;
+  std::uint32_t depth_;
+  std::uint32_t completion_depth_;
+  std::uint32_t reserved_;
+  std::uint32_t outstanding_ = 0;
+  std::uint32_t quarantined_ = 0;
+  std::uint32_t first_free_ = 0;
+  std::uint32_t fail_at_ = 0;
+  bool broken_ = false;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace rde

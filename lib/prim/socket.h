@@ -1,0 +1,57 @@
+// Unix sockets that carry whole messages and descriptors, and the descriptors that wake a sleeper.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/status.h"
+
+namespace rde::prim {
+
+// All descriptors are CLOEXEC.
+Result<Descriptor> connect_seqpacket(const std::string& path);
+
+struct Received {
+  std::size_t bytes = 0;                // 0: the other side closed
+  std::vector<Descriptor> descriptors;  // that came with the message
+  bool truncated = false;               // the message or its descriptors did not fit
+};
+// One message. Errors: system_error; would_block() tells that nothing is there on a non-blocking socket.
+Result<Received> receive(int socket, std::span<std::byte> buffer);
+bool would_block(const Error& error);
+
+// One message with descriptors; never raises SIGPIPE, never blocks.
+Result<void> send(int socket, std::span<const std::byte> message, std::span<const int> descriptors = {});
+
+// Whether a message, or the end, came within `timeout_ms` (-1: for ever).
+Result<bool> wait_readable(int socket, int timeout_ms);
+
+struct PeerIdentity {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+Result<PeerIdentity> peer_identity(int socket);
+
+// A pair of connected stream sockets, both non-blocking: [0] the ringer's, [1] the sleeper's.
+struct WakePair {
+  Descriptor ringer;
+  Descriptor sleeper;
+};
+Result<WakePair> make_wake_pair();
+// Wakes the sleeper; never blocks. A full socket is a wake-up that is already there.
+void send_wake(int ringer);
+// Takes all wake-ups; false when the other side has closed.
+bool drain_wake(int sleeper);
+
+// An eventfd for the engine's epoll, and its ringing by a client; never blocks.
+Result<Descriptor> make_event();
+void ring_event(int event);
+
+}  // namespace rde::prim

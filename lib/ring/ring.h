@@ -1,0 +1,102 @@
+// The two ends of a single-producer, single-consumer ring whose slots carry their own lap number.
+//
+//   RingWriter<rde_request> writer(slots, 64);
+//   writer.write(request);                       // the other side, same memory:
+//   RingReader<rde_request> reader(slots, 64);
+//   rde_request copy;
+//   while (reader.read(copy)) handle(copy);
+//
+// One thread uses an end. Neither end knows how full the ring is: the credits of docs/rings.md keep the
+// writer from overtaking the reader. The memory may be written by a hostile process at any time.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/atomic.h"
+#include "ring/position.h"
+
+namespace rde {
+
+namespace detail {
+
+// Slots move as whole words, each loaded or stored exactly once, so that a value that was checked is
+// the value that is used. Word 0 holds the lap in its low half and is published last.
+template <class Slot>
+inline constexpr std::size_t kWords = sizeof(Slot) / sizeof(std::uint64_t);
+
+template <class Slot>
+std::uint64_t* words_of(Slot* slot) {
+  static_assert(std::endian::native == std::endian::little, "the layout is little-endian");
+  static_assert(sizeof(Slot) % sizeof(std::uint64_t) == 0 && offsetof(Slot, lap) == 0);
+  return reinterpret_cast<std::uint64_t*>(slot);
+}
+
+}  // namespace detail
+
+template <class Slot>
+class RingWriter {
+ public:
+  RingWriter(Slot* slots, std::uint32_t count, std::uint64_t start = 0)
+      : slots_(slots), shape_(count), position_(start) {}
+
+  // Publishes a slot; `slot.lap` is ignored. Never blocks.
+  void write(const Slot& slot) {
+    std::uint64_t* to = detail::words_of(&slots_[shape_.slot_of(position_)]);
+    std::uint64_t from[detail::kWords<Slot>];
+    __builtin_memcpy(from, &slot, sizeof slot);
+    for (std::size_t i = 1; i < detail::kWords<Slot>; ++i) store_relaxed(&to[i], from[i]);
+    from[0] = (from[0] & ~std::uint64_t{0xFFFFFFFF}) | shape_.lap_of(position_);
+    // SYNC POINT ring: pairs with the acquire in RingReader::read; the words above are visible first.
+    store_release(&to[0], from[0]);
+    ++position_;
+  }
+
+  // Positions written so far; the next write goes there.
+  [[nodiscard]] std::uint64_t position() const { return position_; }
+
+ private:
+  Slot* slots_;
+  RingShape shape_;
+  std::uint64_t position_;
+};
+
+template <class Slot>
+class RingReader {
+ public:
+  RingReader(Slot* slots, std::uint32_t count, std::uint64_t start = 0)
+      : slots_(slots), shape_(count), position_(start) {}
+
+  // Copies the next slot; false when it is not there yet.
+  bool read(Slot& slot) {
+    const std::uint64_t* from = detail::words_of(&slots_[shape_.slot_of(position_)]);
+    std::uint64_t copy[detail::kWords<Slot>];
+    // SYNC POINT ring: pairs with the release in RingWriter::write.
+    copy[0] = load_acquire(&from[0]);
+    if (static_cast<std::uint32_t>(copy[0]) != shape_.lap_of(position_)) return false;
+    for (std::size_t i = 1; i < detail::kWords<Slot>; ++i) copy[i] = load_relaxed(&from[i]);
+    __builtin_memcpy(&slot, copy, sizeof slot);
+    ++position_;
+    return true;
+  }
+
+  // Whether read() would succeed.
+  [[nodiscard]] bool ready() const {
+    const std::uint64_t first = load_acquire(detail::words_of(&slots_[shape_.slot_of(position_)]));
+    return static_cast<std::uint32_t>(first) == shape_.lap_of(position_);
+  }
+
+  // Brings the slot after the next one near.
+  void prefetch() const { __builtin_prefetch(&slots_[shape_.slot_of(position_ + 1)]); }
+
+  // Positions read so far.
+  [[nodiscard]] std::uint64_t position() const { return position_; }
+
+ private:
+  Slot* slots_;
+  RingShape shape_;
+  std::uint64_t position_;
+};
+
+}  // namespace rde
