@@ -1,0 +1,3 @@
+module github.com/rdma-engine/rdma-engine/tests/standin
+
+go 1.26
