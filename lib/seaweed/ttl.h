@@ -1,0 +1,32 @@
+// A time to live as SeaweedFS stores it: a count and a unit.
+//
+//   rde::Ttl ttl{3, rde::Ttl::kHour};
+//   bool gone = ttl.has_passed(append_at_ns, now);
+#pragma once
+
+#include <cstdint>
+
+namespace rde {
+
+struct Ttl {
+  static constexpr std::uint8_t kMinute = 1, kHour = 2, kDay = 3, kWeek = 4, kMonth = 5, kYear = 6;
+
+  std::uint8_t count = 0;
+  std::uint8_t unit = 0;
+
+  // 0 = lives for ever: no count, or a unit that SeaweedFS does not know. A month has 30 days, a year 365.
+  [[nodiscard]] constexpr std::uint64_t seconds() const {
+    constexpr std::uint64_t kSecondsOf[] = {0, 60, 3'600, 86'400, 604'800, 2'592'000, 31'536'000};
+    return unit <= kYear ? count * kSecondsOf[unit] : 0;
+  }
+
+  // Has something written at `since_ns` expired at `now_ns`? Both count from 1970.
+  [[nodiscard]] constexpr bool has_passed(std::uint64_t since_ns, std::uint64_t now_ns) const {
+    const std::uint64_t lives_ns = seconds() * 1'000'000'000;  // at most 255 years: 8.1e18, below 2^63
+    return lives_ns != 0 && now_ns >= since_ns && now_ns - since_ns >= lives_ns;
+  }
+
+  bool operator==(const Ttl&) const = default;
+};
+
+}  // namespace rde
