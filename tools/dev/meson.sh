@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# Sourced: the C++ builds. Each variant has a folder of its own.
+#   plain   g++, what users run
+#   asan    clang++ with AddressSanitizer and UndefinedBehaviorSanitizer: also the build with the second compiler
+#   tsan    g++ with ThreadSanitizer
+
+cpp_programs='rdma-engine ring-dump ring-load ring-bench ring-top'
+
+programs_dir() { # VARIANT
+  case $1 in plain) echo "$bin" ;; *) echo "$build/$1/bin" ;; esac
+}
+
+configure() { # VARIANT
+  local dir=$build/$1
+  [ -f "$dir/build.ninja" ] && return 0
+  # The sanitizers replace malloc themselves; shared objects then have symbols that only the program defines.
+  local -a sanitized=(-Db_lundef=false -Dmimalloc=disabled --buildtype=debug -Doptimization=1)
+  rm -rf "$dir"
+  mkdir -p "$dir"
+  case $1 in
+    plain) meson setup "$dir" "$repo" ;;
+    asan) CC=clang CXX=clang++ meson setup "${sanitized[@]}" '-Db_sanitize=address,undefined' "$dir" "$repo" ;;
+    tsan) meson setup "${sanitized[@]}" -Db_sanitize=thread "$dir" "$repo" ;;
+  esac
+}
+
+build_cpp() { # VARIANT
+  local dir=$build/$1 to program path
+  mkdir -p "$build"
+  say "Building C++ ($1)"
+  configure "$1" >"$build/$1-configure.log" 2>&1 || {
+    tail -n 30 "$build/$1-configure.log" >&2
+    return 1
+  }
+  ninja -C "$dir" -j "$jobs" --quiet || return 1
+  to=$(programs_dir "$1")
+  mkdir -p "$to"
+  for program in $cpp_programs; do
+    path=$(find "$dir" -type f -name "$program" -perm -u+x -not -path "$to/*" -print -quit)
+    [ -n "$path" ] && ln -sf "$path" "$to/$program"
+  done
+  return 0
+}
+
+build_go() { # TARGET_FOLDER
+  local module
+  mkdir -p "$1"
+  say "Building Go"
+  while read -r module; do
+    [ -n "$(cd "$module" && go list -f '{{if eq .Name "main"}}x{{end}}' ./... 2>/dev/null)" ] || continue
+    note "${module#"$repo"/}"
+    (cd "$module" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$1/" ./...) || return 1
+  done < <(go_modules)
+}
