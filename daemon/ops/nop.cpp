@@ -1,0 +1,11 @@
+#include "ops/check.h"
+#include "ops/ops.h"
+#include "shard/shard.h"
+
+namespace rde {
+
+void op_nop(Shard& shard, EngineChannel& channel, const rde_request& request) {
+  shard.complete_st(channel, request.tag, is_zero(request.args) ? Status::ok : Status::reserved_not_zero);
+}
+
+}  // namespace rde

@@ -1,0 +1,24 @@
+// One function for each operation of the rings. They validate a private copy of the request, and end it
+// or keep it. Called on the shard's thread.
+#pragma once
+
+#include "rde_layout.h"
+
+namespace rde {
+
+class EngineChannel;
+class Shard;
+
+// Checks what all operations have in common, then runs the one that the request names.
+void run_operation(Shard& shard, EngineChannel& channel, const rde_request& request);
+
+void op_nop(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_ping(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_capabilities(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_connect(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_disconnect(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_object_stat(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_object_read(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_cancel(Shard& shard, EngineChannel& channel, const rde_request& request);
+
+}  // namespace rde

@@ -1,0 +1,60 @@
+// What a shard is told, and what it tells.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace rde {
+
+enum class PollMode { spin, adaptive, event };
+
+struct ShardOptions {
+  unsigned index = 0;
+  int cpu = -1;  // pinned there; -1 = anywhere
+  PollMode mode = PollMode::adaptive;
+  bool crowded = false;  // more pollers than processors: yield at once
+  Nanoseconds default_deadline = 30 * kSecond;
+  std::size_t max_operations = 65'536;
+  std::uint64_t max_quarantined_bytes = std::uint64_t{64} << 20;  // of one client
+};
+
+// Tunables of the loop.
+inline constexpr unsigned kRequestsPerTurn = 64;     // of one channel, before the next has its turn
+inline constexpr unsigned kColdAfterTurns = 4096;    // empty polls, before a channel is left to its doorbell
+inline constexpr unsigned kIoEveryTurns = 16;        // how often a transport without work is looked at
+inline constexpr std::size_t kDoorbellsPerTurn = 8;  // clients whose doorbell is looked at in a turn
+inline constexpr unsigned kPauseTurns = 2'000;       // adaptive: quiet turns of pausing, then
+inline constexpr unsigned kYieldTurns = 200;         // of yielding, before sleeping
+inline constexpr Nanoseconds kSleepCap = 100 * kMillisecond;
+inline constexpr Nanoseconds kCountersEvery = 100 * kMillisecond;
+static_assert((kIoEveryTurns & (kIoEveryTurns - 1)) == 0, "used as a mask");
+
+// Written by the shard alone, read by the metrics thread.
+struct ShardStats {
+  std::atomic<std::uint64_t> requests{0};
+  std::atomic<std::uint64_t> completions{0};
+  std::atomic<std::uint64_t> failures{0};
+  std::atomic<std::uint64_t> violations{0};
+  std::atomic<std::uint64_t> bytes_read{0};
+  std::atomic<std::uint64_t> deadlines{0};
+  std::atomic<std::uint64_t> cancelled{0};
+  std::atomic<std::uint64_t> operations{0};         // gauge
+  std::atomic<std::uint64_t> quarantined{0};        // gauge, buffers
+  std::atomic<std::uint64_t> quarantined_bytes{0};  // gauge
+  std::atomic<std::uint64_t> clients{0};            // gauge
+  std::atomic<std::uint64_t> sleeps{0};
+  std::atomic<std::uint64_t> late_wakeups{0};
+  std::atomic<std::uint64_t> wakeups_sent{0};
+};
+
+inline void bump(std::atomic<std::uint64_t>& count, std::uint64_t by = 1) {
+  count.store(count.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+inline void drop(std::atomic<std::uint64_t>& count, std::uint64_t by = 1) {
+  count.store(count.load(std::memory_order_relaxed) - by, std::memory_order_relaxed);
+}
+
+}  // namespace rde
