@@ -27,6 +27,8 @@ void SimLink::to_self(SimPacket packet) {
 Status SimLink::send(std::span<const std::byte> message) {
   if (message.empty() || message.size() > kMaxMessage) return Status::invalid_request;
   if (state_ != State::up) return Status::peer_down;
+  if (messages_ >= kMaxBacklog) return Status::peer_busy;
+  ++messages_;
   to_peer(arrival(transport_.fabric_.pace_.latency),
           {.what = SimPacket::What::message, .bytes = {message.begin(), message.end()}});
   return Status::ok;
@@ -115,6 +117,7 @@ void SimLink::handle(SimPacket& packet) {
       observer_->on_up(*this);
       return;
     case SimPacket::What::message:
+      if (SimLink* sender = peer_ == nullptr ? nullptr : peer_->find(peer_link_)) --sender->messages_;
       if (state_ == State::up) observer_->on_message(*this, packet.bytes);
       return;
     case SimPacket::What::transfer_begin:

@@ -87,6 +87,7 @@ class SimLink final : public Link {
   Error why_;
   Nanoseconds last_arrival_ = 0;
   Nanoseconds line_free_ = 0;
+  std::size_t messages_ = 0;  // that the peer has not read
   std::uint64_t next_serial_ = 1;
   std::vector<Landing> landings_;
   std::vector<Delivery> deliveries_;

@@ -1,0 +1,2 @@
+// The script of the simulated fabric.
+#include "pairs.h"
