@@ -1,0 +1,27 @@
+module github.com/rdma-engine/rdma-engine/sidecar
+
+go 1.26.0
+
+replace (
+	github.com/rdma-engine/rdma-engine/bindings/go => ../bindings/go
+	github.com/rdma-engine/rdma-engine/tests/standin => ../tests/standin
+)
+
+require (
+	github.com/golang-jwt/jwt/v5 v5.3.1
+	github.com/prometheus/client_golang v1.25.0
+	github.com/rdma-engine/rdma-engine/bindings/go v0.0.0
+	github.com/spf13/pflag v1.1.0
+	golang.org/x/sync v0.25.0
+)
+
+require (
+	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/prometheus/procfs v0.22.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
