@@ -47,10 +47,10 @@ class Fields {
 
 }  // namespace
 
-bool NeedleMeta::has_expired(Ttl volume_ttl, std::uint64_t now_ns) const {
+std::uint64_t NeedleMeta::expires_at_ns(Ttl volume_ttl) const {
   const std::uint64_t since_ns = append_at_ns != 0 ? append_at_ns : last_modified * 1'000'000'000;
-  if (since_ns == 0) return false;
-  return ((flags & kNeedleTtl) != 0 ? ttl : volume_ttl).has_passed(since_ns, now_ns);
+  if (since_ns == 0) return 0;
+  return ((flags & kNeedleTtl) != 0 ? ttl : volume_ttl).end_of(since_ns);
 }
 
 NeedleHeader parse_needle_header(std::span<const std::byte> bytes) {

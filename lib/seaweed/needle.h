@@ -47,8 +47,9 @@ struct NeedleMeta {
   std::string_view mime;
   std::string_view pairs;
 
-  // `volume_ttl` serves where the needle has none of its own.
-  [[nodiscard]] bool has_expired(Ttl volume_ttl, std::uint64_t now_ns) const;
+  // When the needle expires, in nanoseconds since 1970; 0 = never. `volume_ttl` serves where it has no
+  // time to live of its own. It counts from append_at_ns, or where that is unknown from last_modified.
+  [[nodiscard]] std::uint64_t expires_at_ns(Ttl volume_ttl) const;
 };
 
 struct Needle {

@@ -1,7 +1,7 @@
 // A time to live as SeaweedFS stores it: a count and a unit.
 //
 //   rde::Ttl ttl{3, rde::Ttl::kHour};
-//   bool gone = ttl.has_passed(append_at_ns, now);
+//   bool gone = ttl.end_of(append_at_ns) <= now;   // where it is not 0
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,11 @@ struct Ttl {
     return unit <= kYear ? count * kSecondsOf[unit] : 0;
   }
 
-  // Has something written at `since_ns` expired at `now_ns`? Both count from 1970.
-  [[nodiscard]] constexpr bool has_passed(std::uint64_t since_ns, std::uint64_t now_ns) const {
+  // When something written at `since_ns` expires; 0 = never. Both count from 1970.
+  [[nodiscard]] constexpr std::uint64_t end_of(std::uint64_t since_ns) const {
     const std::uint64_t lives_ns = seconds() * 1'000'000'000;  // at most 255 years: 8.1e18, below 2^63
-    return lives_ns != 0 && now_ns >= since_ns && now_ns - since_ns >= lives_ns;
+    if (lives_ns == 0 || since_ns > ~std::uint64_t{0} - lives_ns) return 0;
+    return since_ns + lives_ns;
   }
 
   bool operator==(const Ttl&) const = default;
