@@ -10,7 +10,7 @@ by_curl() {
 
 by_ring() { # FID
   grep "^$1 " "$work/made" >"$work/ring-objects"
-  timeout 60 "$bin/ring-load" --socket "$work/gateway.sock" --producers 1 --mix read=100 --objects "$work/ring-objects" \
+  timeout 60 "$bin/ring-load" --socket "$work/gateway.sock" --producers 1 --depth 1 --mix read=100 --objects "$work/ring-objects" \
     --seconds 1 --json >"$work/ring-load" || failed "ring-load: $(tail -n 5 "$work/ring-load")"
   "$dev/latency.py" ring-load <"$work/ring-load"
 }
