@@ -11,6 +11,7 @@ require (
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rdma-engine/rdma-engine/bindings/go v0.0.0
+	github.com/rdma-engine/rdma-engine/tests/standin v0.0.0
 	github.com/spf13/pflag v1.1.0
 	golang.org/x/sync v0.25.0
 )

@@ -39,10 +39,16 @@ func New(id uint32) *Builder {
 // Add appends an object, with a cookie made from its key. An object added again under its key replaces the first.
 func (b *Builder) Add(key uint64, object Object) volume.FileID {
 	id := volume.FileID{Volume: b.id, Key: key, Cookie: uint32(key*2654435761) | 1}
+	b.AddID(id, object)
+	return id
+}
+
+// AddID appends an object under a key and cookie of the caller's choice.
+func (b *Builder) AddID(id volume.FileID, object Object) {
 	body := object.body()
 	offset := len(b.dat)
 	b.dat = binary.BigEndian.AppendUint32(b.dat, id.Cookie)
-	b.dat = binary.BigEndian.AppendUint64(b.dat, key)
+	b.dat = binary.BigEndian.AppendUint64(b.dat, id.Key)
 	b.dat = binary.BigEndian.AppendUint32(b.dat, uint32(len(body)))
 	b.dat = append(b.dat, body...)
 	crc := crc32.Checksum(object.Data, crc32.MakeTable(crc32.Castagnoli))
@@ -52,8 +58,7 @@ func (b *Builder) Add(key uint64, object Object) volume.FileID {
 	b.dat = binary.BigEndian.AppendUint32(b.dat, crc)
 	b.dat = binary.BigEndian.AppendUint64(b.dat, 1) // append_at_ns
 	b.dat = append(b.dat, make([]byte, 8-len(b.dat)%8)...)
-	b.entry(key, uint32(offset/8), int32(len(body)))
-	return id
+	b.entry(id.Key, uint32(offset/8), int32(len(body)))
 }
 
 // Delete marks a key as deleted.
