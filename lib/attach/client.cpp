@@ -1,10 +1,12 @@
 #include "attach/client.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "attach/hello.h"
 #include "base/atomic.h"
+#include "prim/memory.h"
 #include "prim/socket.h"
 #include "segment/plan.h"
 
@@ -12,6 +14,9 @@ namespace rde {
 namespace {
 
 constexpr std::size_t kLargestMessage = 512;
+constexpr std::size_t kMostListed = 65'536;
+constexpr Nanoseconds kLongestWait = 24 * 3600 * kSecond;
+constexpr Nanoseconds kAskTime = 10 * kSecond;  // of lists and monitors
 
 struct Message {
   std::array<std::byte, kLargestMessage> buffer{};
@@ -21,6 +26,21 @@ struct Message {
 };
 
 Error engine_error(std::string text) { return {Status::engine_broken, "attach: " + std::move(text)}; }
+
+struct Dialled {
+  Descriptor socket;
+  Nanoseconds deadline = 0;
+};
+
+// Connects and sends the hello.
+Result<Dialled> dial(const std::string& path, const rde_attach_hello& hello, Nanoseconds timeout) {
+  timeout = std::clamp<Nanoseconds>(timeout, 1, kLongestWait);
+  const Nanoseconds deadline = now_ns() + timeout;
+  auto socket = prim::connect_seqpacket(path, timeout);
+  if (!socket) return socket.error();
+  if (auto sent = prim::send(socket->get(), bytes_of(hello)); !sent) return sent.error();
+  return Dialled{std::move(*socket), deadline};
+}
 
 // The next message of the engine; a refusal comes back as its reason.
 Result<Message> next_message(int socket, Nanoseconds deadline) {
@@ -49,13 +69,15 @@ Result<Message> next_message(int socket, Nanoseconds deadline) {
   return message;
 }
 
-Result<void> send_hello(int socket, const rde_attach_hello& hello) { return prim::send(socket, bytes_of(hello)); }
-
 // Waits for ATTACHED, then copies and checks the header.
-Result<rde_segment_header> wait_ready(int socket, const Mapping& mapping, Nanoseconds deadline) {
+Result<rde_segment_header> wait_ready(int socket, int file, const Mapping& mapping, Nanoseconds deadline) {
   auto answer = next_message(socket, deadline);
   if (!answer) return answer.error();
-  if (type_of(answer->bytes()) != RDE_ATTACH_TYPE_ATTACHED) return engine_error("expected ATTACHED");
+  rde_attach_signal attached{};
+  if (type_of(answer->bytes()) != RDE_ATTACH_TYPE_ATTACHED || !copy_message(answer->bytes(), attached)) {
+    return engine_error("expected ATTACHED");
+  }
+  if (auto sealed = prim::check_seals(file, true); !sealed) return sealed.error();
   const auto* shared = reinterpret_cast<const rde_segment_header*>(mapping.bytes().data());
   load_acquire(&shared->ready);  // SYNC POINT ready: pairs with Segment::publish
   rde_segment_header header;
@@ -67,16 +89,15 @@ Result<rde_segment_header> wait_ready(int socket, const Mapping& mapping, Nanose
 }  // namespace
 
 Result<Attachment> attach(const AttachOptions& options) {
-  const Nanoseconds deadline = now_ns() + options.timeout;
-  auto socket = prim::connect_seqpacket(options.socket);
-  if (!socket) return socket.error();
   auto hello = make_hello(RDE_ROLE_CLIENT, options.name);
   hello.segment_size = options.segment_size;
   hello.channels = options.channels;
   hello.depth = options.depth;
-  if (auto sent = send_hello(socket->get(), hello); !sent) return sent.error();
+  auto dialled = dial(options.socket, hello, options.timeout);
+  if (!dialled) return dialled.error();
+  const int socket = dialled->socket.get();
 
-  auto answer = next_message(socket->get(), deadline);
+  auto answer = next_message(socket, dialled->deadline);
   if (!answer) return answer.error();
   rde_attach_welcome welcome{};
   if (type_of(answer->bytes()) != RDE_ATTACH_TYPE_WELCOME || !copy_message(answer->bytes(), welcome)) {
@@ -87,21 +108,23 @@ Result<Attachment> attach(const AttachOptions& options) {
     return engine_error("WELCOME came with " + std::to_string(answer->descriptors.size()) + " descriptors and says " +
                         std::to_string(welcome.descriptors));
   }
-  auto mapping = Mapping::map(answer->descriptors[0].get(), Mapping::Access::read_write);
+  const int file = answer->descriptors[0].get();
+  if (auto sealed = prim::check_seals(file, false); !sealed) return sealed.error();
+  auto mapping = Mapping::map(file, Mapping::Access::read_write);
   if (!mapping) return mapping.error();
   if (mapping->bytes().size() != welcome.total_size || welcome.total_size < RDE_MIN_SEGMENT) {
     return engine_error("the segment has " + std::to_string(mapping->bytes().size()) + " bytes, WELCOME says " +
                         std::to_string(welcome.total_size));
   }
   const auto mapped = make_message<rde_attach_signal>(RDE_ATTACH_TYPE_MAPPED);
-  if (auto sent = prim::send(socket->get(), bytes_of(mapped)); !sent) return sent.error();
-  auto header = wait_ready(socket->get(), *mapping, deadline);
+  if (auto sent = prim::send(socket, bytes_of(mapped)); !sent) return sent.error();
+  auto header = wait_ready(socket, file, *mapping, dialled->deadline);
   if (!header) return header.error();
   if (answer->descriptors.size() != 2 + std::size_t{header->shard_count})
     return engine_error("not one doorbell for each shard");
 
   SegmentView view(mapping->bytes(), *header);
-  Attachment attachment{.socket = std::move(*socket),
+  Attachment attachment{.socket = std::move(dialled->socket),
                         .wake = std::move(answer->descriptors[1]),
                         .doorbells = {},
                         .mapping = std::move(*mapping),
@@ -114,13 +137,11 @@ Result<Attachment> attach(const AttachOptions& options) {
 }
 
 Result<std::vector<AttachedClient>> list_clients(const std::string& path) {
-  const Nanoseconds deadline = now_ns() + 10 * kSecond;
-  auto socket = prim::connect_seqpacket(path);
-  if (!socket) return socket.error();
-  if (auto sent = send_hello(socket->get(), make_hello(RDE_ROLE_LIST, "list")); !sent) return sent.error();
+  auto dialled = dial(path, make_hello(RDE_ROLE_LIST, "list"), kAskTime);
+  if (!dialled) return dialled.error();
   std::vector<AttachedClient> clients;
-  for (;;) {
-    auto message = next_message(socket->get(), deadline);
+  while (clients.size() < kMostListed) {
+    auto message = next_message(dialled->socket.get(), dialled->deadline);
     if (!message) return message.error();
     const auto type = type_of(message->bytes());
     if (type == RDE_ATTACH_TYPE_LIST_END) return clients;
@@ -130,15 +151,15 @@ Result<std::vector<AttachedClient>> list_clients(const std::string& path) {
     clients.push_back({info.client_number, info.total_size, info.pid, info.uid, info.channels, info.depth,
                        info.attached_ns, get_text(info.name)});
   }
+  return engine_error("the list of clients has no end");
 }
 
 Result<Descriptor> monitor_client(const std::string& path, std::uint64_t client_number) {
-  auto socket = prim::connect_seqpacket(path);
-  if (!socket) return socket.error();
   auto hello = make_hello(RDE_ROLE_MONITOR, "monitor");
   hello.target = client_number;
-  if (auto sent = send_hello(socket->get(), hello); !sent) return sent.error();
-  auto answer = next_message(socket->get(), now_ns() + 10 * kSecond);
+  auto dialled = dial(path, hello, kAskTime);
+  if (!dialled) return dialled.error();
+  auto answer = next_message(dialled->socket.get(), dialled->deadline);
   if (!answer) return answer.error();
   if (type_of(answer->bytes()) != RDE_ATTACH_TYPE_WELCOME || answer->descriptors.size() != 1)
     return engine_error("expected WELCOME");

@@ -20,10 +20,10 @@ namespace rde {
 struct AttachOptions {
   std::string socket = "/run/rdma-engine/attach.sock";
   std::string name = "client";
-  std::uint64_t segment_size = 0;  // bytes; 0 = the engine's default
-  std::uint32_t channels = 0;      // 0 = the engine's default
-  std::uint32_t depth = 0;         // 0 = the engine's default
-  Nanoseconds timeout = 10 * kSecond;
+  std::uint64_t segment_size = 0;      // bytes; 0 = the engine's default
+  std::uint32_t channels = 0;          // 0 = the engine's default
+  std::uint32_t depth = 0;             // 0 = the engine's default
+  Nanoseconds timeout = 10 * kSecond;  // of the whole attach; at most a day
 };
 
 // Everything that an attached client holds. The socket stays silent until the engine goes.
@@ -38,7 +38,7 @@ struct Attachment {
 };
 
 // Errors: system_error (no socket), version_mismatch and attach_refused (naming the engine's reason), segment_invalid,
-// segment_not_ready (time-out). No mapping is left behind by a failure. Any thread.
+// segment_not_ready (time-out), engine_gone, engine_broken. Nothing is left behind by a failure. Any thread.
 Result<Attachment> attach(const AttachOptions& options);
 
 struct AttachedClient {

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -48,7 +49,7 @@ Result<void> check_directory(const std::string& path) {
   return {};
 }
 
-// Removes a dead engine's socket. A live one answers a connect; anything that is not a socket stays.
+// Removes a dead engine's socket: one that nobody listens on. Anything else stays.
 Result<void> clear_stale(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return {};
@@ -56,15 +57,28 @@ Result<void> clear_stale(const std::string& path) {
     return refuse(path, std::string(S_ISLNK(status.st_mode) ? "a symbolic link" : "a file that is not a socket") +
                             " is there already; remove it or choose another --socket");
   }
-  if (prim::connect_seqpacket(path)) return refuse(path, "another engine is listening there; choose another --socket");
+  const auto listening = prim::is_listening(path);
+  if (!listening) {
+    return refuse(path, "a socket is there already, and whether it is in use cannot be told: " +
+                            listening.error().text + "; remove it or choose another --socket");
+  }
+  if (*listening) return refuse(path, "another engine is listening there; choose another --socket");
   if (::unlink(path.c_str()) != 0) return system_error("remove the stale socket " + path, errno);
   return {};
 }
 
+Descriptor open_spare() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
 }  // namespace
 
-AttachListener::AttachListener(std::string path, Descriptor socket, Descriptor lock, dev_t device, ino_t inode)
-    : path_(std::move(path)), socket_(std::move(socket)), lock_(std::move(lock)), device_(device), inode_(inode) {}
+AttachListener::AttachListener(std::string path, Descriptor socket, Descriptor lock, Descriptor spare, dev_t device,
+                               ino_t inode)
+    : path_(std::move(path)),
+      socket_(std::move(socket)),
+      lock_(std::move(lock)),
+      spare_(std::move(spare)),
+      device_(device),
+      inode_(inode) {}
 
 AttachListener::~AttachListener() {
   if (!socket_) return;
@@ -103,7 +117,7 @@ Result<AttachListener> AttachListener::open(const ListenerOptions& options) {
   if (bound != 0) return system_error("bind " + path, code);
   struct stat made {};
   if (::lstat(path.c_str(), &made) != 0) return system_error("stat " + path, errno);
-  AttachListener listener(path, std::move(socket), std::move(lock), made.st_dev, made.st_ino);
+  AttachListener listener(path, std::move(socket), std::move(lock), open_spare(), made.st_dev, made.st_ino);
   if (options.group && ::lchown(path.c_str(), static_cast<uid_t>(-1), *options.group) != 0) {
     return system_error("give " + path + " to group " + std::to_string(*options.group), errno);
   }
@@ -111,8 +125,16 @@ Result<AttachListener> AttachListener::open(const ListenerOptions& options) {
   return listener;
 }
 
-Descriptor AttachListener::accept() const {
-  return Descriptor(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+Descriptor AttachListener::accept() {
+  if (!spare_) spare_ = open_spare();
+  for (;;) {
+    Descriptor socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket || (errno != EMFILE && errno != ENFILE) || !spare_) return socket;
+    spare_.reset();
+    socket = Descriptor(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    socket.reset();
+    spare_ = open_spare();
+  }
 }
 
 }  // namespace rde

@@ -27,19 +27,21 @@ class AttachListener {
   // replace it.
   static Result<AttachListener> open(const ListenerOptions& options);
   AttachListener(AttachListener&&) noexcept = default;
-  AttachListener& operator=(AttachListener&&) noexcept = default;
+  AttachListener& operator=(AttachListener&&) = delete;
   ~AttachListener();
 
   [[nodiscard]] int descriptor() const { return socket_.get(); }
-  // The next connection, non-blocking; an empty descriptor when there is none.
-  [[nodiscard]] Descriptor accept() const;
+  // The next connection, non-blocking; an empty descriptor when there is none. Where the process has no descriptor left
+  // the connection is closed: left in the queue, it would keep the socket readable for ever.
+  [[nodiscard]] Descriptor accept();
 
  private:
-  AttachListener(std::string path, Descriptor socket, Descriptor lock, dev_t device, ino_t inode);
+  AttachListener(std::string path, Descriptor socket, Descriptor lock, Descriptor spare, dev_t device, ino_t inode);
 
   std::string path_;
   Descriptor socket_;
   Descriptor lock_;
+  Descriptor spare_;  // given up for a moment to close a connection that no descriptor is left for
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };

@@ -63,9 +63,11 @@ bool AttachConnection::welcome(AttachOffer offer) {
 }
 
 bool AttachConnection::on_mapped(std::span<const std::byte> message) {
-  if (type_of(message) != RDE_ATTACH_TYPE_MAPPED) {
+  rde_attach_signal mapped{};
+  if (type_of(message) != RDE_ATTACH_TYPE_MAPPED || !copy_message(message, mapped)) {
     return refuse({Status::invalid_request, "type", "expected MAPPED"});
   }
+  if (mapped.reserved != 0) return refuse({Status::reserved_not_zero, "reserved", "a reserved field must be zero"});
   if (auto hardened = offer_.segment->harden(); !hardened) {
     return refuse({hardened.error().status, "segment", hardened.error().text});
   }
@@ -82,8 +84,11 @@ bool AttachConnection::on_mapped(std::span<const std::byte> message) {
 }
 
 bool AttachConnection::answer_list(const prim::PeerIdentity& who) {
-  for (const auto& info : host_.list(who)) {
-    // A lister that does not read loses the rest of the list, not our time.
+  constexpr std::size_t kRoomOfMessage = 1024;  // with what the kernel adds
+  const auto clients = host_.list(who);
+  prim::reserve_send_room(socket_.get(), (clients.size() + 1) * kRoomOfMessage);
+  for (const auto& info : clients) {
+    // Where the kernel gives no such room, a lister that does not read loses the rest of the list, not our time.
     if (!prim::send(socket_.get(), bytes_of(info))) return false;
   }
   const auto end = make_message<rde_attach_signal>(RDE_ATTACH_TYPE_LIST_END);

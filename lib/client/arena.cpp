@@ -28,7 +28,7 @@ ArenaAllocator::ArenaAllocator(std::uint64_t arena_size)
 }
 
 std::optional<std::uint32_t> ArenaAllocator::allocate(std::uint64_t length) {
-  const std::uint64_t wanted = length == 0 ? 1 : (length + RDE_ARENA_PAGE - 1) / RDE_ARENA_PAGE;
+  const std::uint64_t wanted = length == 0 ? 1 : (length - 1) / RDE_ARENA_PAGE + 1;
   if (wanted > pages_) return std::nullopt;
   const auto order = static_cast<std::uint8_t>(std::bit_width(wanted - 1));
   const std::lock_guard lock(mutex_);
@@ -73,7 +73,9 @@ std::uint64_t ArenaAllocator::used_blocks() const {
   return used_;
 }
 
-std::uint64_t ArenaAllocator::largest() const { return std::uint64_t{RDE_ARENA_PAGE} << (orders_ - 1); }
+std::uint64_t ArenaAllocator::largest() const {
+  return orders_ == 0 ? 0 : std::uint64_t{RDE_ARENA_PAGE} << (orders_ - 1);
+}
 
 void ArenaAllocator::push(std::uint32_t page, std::uint8_t order) {
   free_order_[page] = order;

@@ -20,16 +20,24 @@ Channel::Channel(const SegmentView& view, std::uint32_t index, int shard_event)
 }
 
 bool Channel::has_credit(std::uint32_t reserved) const {
-  return outstanding_ + reserved < depth_ && 2 * (outstanding_ + 1) + quarantined_ <= completion_depth_ &&
-         first_free_ < completion_depth_;
+  const std::uint32_t used = outstanding_ + reserved;
+  return used < depth_ && 2 * (used + 1) + quarantined_ <= completion_depth_ && first_free_ < completion_depth_;
+}
+
+Error Channel::why_not() const {
+  const std::string name = "channel " + std::to_string(index_);
+  if (broken_) return {Status::engine_broken, name + ": the engine broke a rule of the ring, or is gone; attach again"};
+  if (faulted()) {
+    const auto why = Status{static_cast<std::uint16_t>(load_relaxed(&lines_->fault_status))};
+    return {Status::ring_broken, name + ": the engine faulted it (" + std::string(name_of(why)) + "); attach again"};
+  }
+  return {Status::ring_full, name + ": " + std::to_string(outstanding_) + " of " + std::to_string(depth_) +
+                                 " requests are outstanding, " + std::to_string(quarantined_) +
+                                 " buffers quarantined; reap completions first"};
 }
 
 Result<std::uint64_t> Channel::publish(rde_request& request, std::uint64_t user, std::uint32_t reserved) {
-  if (broken_) return Error{Status::engine_broken, "the engine broke a rule of the ring; attach again"};
-  if (!has_credit(reserved)) {
-    return Error{Status::ring_full, "channel " + std::to_string(index_) + ": " + std::to_string(outstanding_) + " of " +
-                                        std::to_string(depth_) + " requests are outstanding; reap completions first"};
-  }
+  if (broken_ || faulted() || !has_credit(reserved)) return why_not();
   const std::uint32_t index = first_free_;
   auto& entry = entries_[index];
   first_free_ = entry.next_free;

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,11 +36,10 @@ struct Reaped {
 
 class Channel {
  public:
-  // `wake_engine` rings the shard's eventfd.
+  // `shard_event` is borrowed: the eventfd that wakes the channel's shard.
   Channel(const SegmentView& view, std::uint32_t index, int shard_event);
 
-  // Fills in tag and lap, and publishes. Errors: ring_full (reap first), ring_broken (the engine faulted the channel),
-  // engine_broken.
+  // Fills in tag and lap, and publishes. Errors: ring_full (reap first), ring_broken (see faulted()), engine_broken.
   Result<std::uint64_t> submit(rde_request request, std::uint64_t user = 0);
   // The same without the wake-up of a sleeping engine, for batches; end a batch with flush().
   Result<std::uint64_t> stage(rde_request request, std::uint64_t user = 0);
@@ -55,8 +53,12 @@ class Channel {
   bool reap(Reaped& reaped);
   [[nodiscard]] bool ready() const { return completions_.ready(); }
   [[nodiscard]] bool broken() const { return broken_; }
+  // Whether the engine has shut the channel because a rule of the ring was broken. It takes nothing more; what it took
+  // before may still complete.
+  [[nodiscard]] bool faulted() const { return load_acquire(&lines_->state) == RDE_CHANNEL_STATE_FAULTED; }
 
-  // Fails what is outstanding, one at a time, with `status`, after the engine has gone; false when nothing is left.
+  // Fails what is outstanding or quarantined, one at a time, with `status`, after the engine has gone; false when
+  // nothing is left. The channel is broken() from then on.
   bool fail_next(Status status, Reaped& reaped);
 
   [[nodiscard]] std::uint32_t outstanding() const { return outstanding_; }
@@ -76,6 +78,7 @@ class Channel {
   };
 
   [[nodiscard]] bool has_credit(std::uint32_t reserved) const;
+  [[nodiscard]] Error why_not() const;
   Result<std::uint64_t> publish(rde_request& request, std::uint64_t user, std::uint32_t reserved);
   bool accept(const rde_completion& completion, Reaped& reaped);
   void free_entry(std::uint32_t index);

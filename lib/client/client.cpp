@@ -1,11 +1,18 @@
 #include "client/client.h"
 
+#include <sched.h>
+
 namespace rde {
 namespace {
 
+constexpr unsigned kPauses = 64;  // before the processor is offered to whoever has to answer us
 constexpr Nanoseconds kSpin = 50 * kMicrosecond;
-constexpr Nanoseconds kLook = 10 * kMillisecond;  // how often a spinning side looks at its attach socket
 constexpr Nanoseconds kMargin = 200 * kMillisecond;
+constexpr Nanoseconds kDefaultTime = 30 * kSecond;
+
+Nanoseconds later(Nanoseconds time, Nanoseconds by) {
+  return time > ~Nanoseconds{0} - by ? ~Nanoseconds{0} : time + by;
+}
 
 }  // namespace
 
@@ -41,19 +48,24 @@ void Client::release(const Buffer& buffer) {
 
 Waiter::Outcome Client::wait(Channel& channel, Nanoseconds deadline) {
   const Nanoseconds start = now_ns();
+  store_relaxed(&view().client_page()->heartbeat_ns, start);
   for (unsigned turn = 0;; ++turn) {
     if (channel.ready()) return Waiter::Outcome::ready;
-    cpu_relax();
-    if ((turn & 63U) == 63U && now_ns() - start > kSpin) break;
+    if (turn < kPauses) {
+      cpu_relax();
+    } else if (now_ns() - start < kSpin) {
+      sched_yield();
+    } else {
+      return waiter_.wait(channel, deadline);
+    }
   }
-  return waiter_.wait(channel, deadline);
 }
 
 Result<Reaped> Client::call(Channel& channel, rde_request request, Nanoseconds deadline, std::vector<Reaped>* others) {
+  if (deadline == 0) deadline = now_ns() + kDefaultTime;
   request.deadline_ns = deadline;
   const auto tag = channel.submit(request);
   if (!tag) return tag.error();
-  Nanoseconds looked = now_ns();
   for (;;) {
     Reaped reaped;
     while (channel.reap(reaped)) {
@@ -62,15 +74,15 @@ Result<Reaped> Client::call(Channel& channel, rde_request request, Nanoseconds d
     }
     if (channel.broken())
       return Error{Status::engine_broken, "the engine wrote a completion for nothing that is outstanding"};
-    const auto outcome = wait(channel, deadline + kMargin);
-    if (outcome == Waiter::Outcome::engine_gone)
-      return Error{Status::engine_gone, "the engine closed the attach socket"};
-    if (outcome == Waiter::Outcome::timed_out) {
-      return Reaped{.tag = *tag, .status = Status::deadline_exceeded, .ends = true, .returns_buffer = false};
-    }
-    if (now_ns() - looked > kLook) {
-      looked = now_ns();
-      if (waiter_.engine_gone()) return Error{Status::engine_gone, "the engine closed the attach socket"};
+    switch (wait(channel, later(deadline, kMargin))) {
+      case Waiter::Outcome::ready:
+        break;
+      case Waiter::Outcome::engine_gone:
+        return Error{Status::engine_gone, "the engine closed the attach socket"};
+      case Waiter::Outcome::channel_faulted:
+        return Error{Status::ring_broken, "the engine faulted channel " + std::to_string(channel.index())};
+      case Waiter::Outcome::timed_out:
+        return Reaped{.tag = *tag, .status = Status::deadline_exceeded, .ends = true, .returns_buffer = false};
     }
   }
 }

@@ -19,7 +19,7 @@
 
 namespace rde {
 
-// A piece of the arena, on loan until it is given back with Client::release.
+// A piece of the arena, on loan until it is given back with Client::release. Its bytes are gone with the client.
 struct Buffer {
   std::uint32_t page = 0;
   std::span<std::byte> bytes;
@@ -42,8 +42,9 @@ class Client {
   Waiter::Outcome wait(Channel& channel, Nanoseconds deadline);
 
   // Submits, waits, and answers the completion of this request; completions of others on the channel go to `others`
-  // (may be null where none are outstanding). The request's own deadline is set from `deadline`; the client gives the
-  // engine a margin, then answers deadline_exceeded itself, with returns_buffer false.
+  // (may be null where none are outstanding). The request's own deadline is set from `deadline` (0: in 30 s); the
+  // client gives the engine a margin, then answers deadline_exceeded itself, with returns_buffer false. After an error
+  // other than that of submit() the request may still run: its buffer must not be used again.
   Result<Reaped> call(Channel& channel, rde_request request, Nanoseconds deadline,
                       std::vector<Reaped>* others = nullptr);
 

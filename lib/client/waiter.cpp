@@ -13,6 +13,7 @@ namespace {
 
 // The safety net of docs/rings.md: no wake-up is ever lost, and if one were, this bounds the harm.
 constexpr Nanoseconds kCap = 100 * kMillisecond;
+constexpr Nanoseconds kGrace = 50 * kMillisecond;  // for an engine that was held up between writing and ringing
 
 int milliseconds_left(Nanoseconds deadline) {
   const Nanoseconds now = now_ns();
@@ -41,7 +42,7 @@ Waiter::Outcome Waiter::wait(Channel& channel, Nanoseconds deadline) {
   store_seq_cst(cold, std::uint32_t{1});
   full_fence();  // SYNC POINT cold: pairs with the fence that the engine makes after it published completions
   std::unique_lock lock(mutex_);
-  while (!channel.ready() && !gone_ && now_ns() < deadline) {
+  while (!channel.ready() && !gone_ && !channel.faulted() && now_ns() < deadline) {
     if (!leading_) {
       lead(lock, channel, deadline);
       continue;
@@ -54,7 +55,18 @@ Waiter::Outcome Waiter::wait(Channel& channel, Nanoseconds deadline) {
   lock.unlock();
   store_relaxed(cold, std::uint32_t{0});
   if (channel.ready()) return Outcome::ready;
-  return gone ? Outcome::engine_gone : Outcome::timed_out;
+  if (gone) return Outcome::engine_gone;
+  return channel.faulted() ? Outcome::channel_faulted : Outcome::timed_out;
+}
+
+// After a block that ended by its time: whether there is work that nobody rang for.
+bool Waiter::lost_wakeup() {
+  for (const Nanoseconds start = now_ns(); sleeper_.any() && !sleeper_.rung();) {
+    if (now_ns() - start > kGrace) return true;
+    const timespec pause{0, static_cast<long>(kMillisecond)};
+    nanosleep(&pause, nullptr);
+  }
+  return false;
 }
 
 void Waiter::lead(std::unique_lock<std::mutex>& lock, Channel& channel, Nanoseconds deadline) {
@@ -66,8 +78,9 @@ void Waiter::lead(std::unique_lock<std::mutex>& lock, Channel& channel, Nanoseco
     std::array entries{pollfd{wake_, POLLIN, 0}, pollfd{attach_socket_, POLLIN | POLLRDHUP, 0}};
     const int timeout = milliseconds_left(deadline);
     const int count = poll(entries.data(), entries.size(), timeout);
+    const bool late = count == 0 && timeout > 0 && lost_wakeup();
     lock.lock();
-    if (count == 0 && timeout > 0 && sleeper_.any()) sleeper_.count_late_wakeup();
+    if (late) sleeper_.count_late_wakeup();
     if (count > 0 && entries[0].revents != 0 && !prim::drain_wake(wake_)) gone_ = true;
     if (count > 0 && entries[1].revents != 0) gone_ = true;
   }

@@ -20,14 +20,16 @@ class Waiter {
   // The descriptors are borrowed: the client's wake socket and its attach socket.
   Waiter(const SegmentView& view, int wake, int attach_socket);
 
-  enum class Outcome { ready, timed_out, engine_gone };
-  // Blocks until the channel has a completion, the deadline (CLOCK_MONOTONIC) passes, or the engine goes.
+  enum class Outcome { ready, timed_out, engine_gone, channel_faulted };
+  // Blocks until the channel has a completion, the deadline (CLOCK_MONOTONIC) passes, the engine goes, or has faulted
+  // the channel. Completions that are there come first.
   Outcome wait(Channel& channel, Nanoseconds deadline);
 
   // Looks at the attach socket without blocking.
   bool engine_gone();
 
  private:
+  bool lost_wakeup();
   void lead(std::unique_lock<std::mutex>& lock, Channel& channel, Nanoseconds deadline);
 
   std::mutex mutex_;

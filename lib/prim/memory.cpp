@@ -51,13 +51,23 @@ Result<void> seal_future_writes(int fd) {
   return {};
 }
 
+Result<void> check_seals(int fd, bool writes) {
+  const int want = F_SEAL_SHRINK | F_SEAL_GROW | (writes ? F_SEAL_FUTURE_WRITE | F_SEAL_SEAL : 0);
+  const int have = fcntl(fd, F_GET_SEALS);
+  if (have < 0) return Error{Status::segment_invalid, "the segment is not a memory file that can be sealed"};
+  if ((have & want) == want) return {};
+  return Error{Status::segment_invalid,
+               "the segment has seals " + std::to_string(have) + ", want at least " + std::to_string(want)};
+}
+
 Result<void> prefault(std::span<std::byte> bytes) {
   int code = 0;
   do {
     // Unlike a touch, this answers an error where a page cannot be had.
     code = madvise(bytes.data(), bytes.size(), MADV_POPULATE_WRITE) == 0 ? 0 : errno;
   } while (code == EINTR || code == EAGAIN);
-  if (code == 0) return {};
+  // Before Linux 5.14 there is no such advice; allocate() has made every page, so a touch cannot fail.
+  if (code == 0 || code == EINVAL) return {};
   auto error = system_error("prefault " + std::to_string(bytes.size()) + " bytes", code);
   error.status = Status::out_of_memory;
   return error;

@@ -24,7 +24,11 @@ Result<void> allocate(int fd, std::uint64_t size, bool huge);
 // From now on: no new writable mapping, no hole, no further seal. Mappings made before stay as they are.
 Result<void> seal_future_writes(int fd);
 
-// Faults every page in for writing, without ever raising SIGBUS. Errors: out_of_memory.
+// Whether nobody can make a touch of a mapping fail: never shrunk nor grown, and, where `writes`, no hole either.
+// Errors: segment_invalid, naming the seals.
+Result<void> check_seals(int fd, bool writes);
+
+// Faults every page in for writing, without ever raising SIGBUS; after allocate(). Errors: out_of_memory.
 Result<void> prefault(std::span<std::byte> bytes);
 
 // Keeps a mapping out of forked children.

@@ -12,25 +12,56 @@
 namespace rde::prim {
 namespace {
 
-constexpr std::size_t kMaxDescriptors = 32;
-
-}  // namespace
-
-Result<Descriptor> connect_seqpacket(const std::string& path) {
+Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
     return Error{Status::invalid_request, "socket path '" + path + "' has " + std::to_string(path.size()) +
-                                              " bytes; a Unix socket takes at most " +
+                                              " bytes; a Unix socket takes 1 to " +
                                               std::to_string(sizeof address.sun_path - 1)};
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return address;
+}
+
+int connect_to(int socket, const sockaddr_un& address) {
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(socket, generic, sizeof address) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+Result<Descriptor> connect_seqpacket(const std::string& path, Nanoseconds timeout) {
+  const auto address = address_of(path);
+  if (!address) return address.error();
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) return system_error("socket", errno);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return system_error("connect to " + path + " (is the engine running, and may this user open the socket?)", errno);
+  // Nothing else bounds a connect to a listener that has stopped accepting.
+  const timeval bound{static_cast<time_t>(timeout / kSecond),
+                      static_cast<suseconds_t>(timeout % kSecond / kMicrosecond | 1U)};
+  if (setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound) != 0) {
+    return system_error("SO_SNDTIMEO", errno);
+  }
+  const int code = connect_to(socket.get(), *address);
+  if (code == EAGAIN) {
+    return Error{Status::segment_not_ready,
+                 "connect to " + path + ": its queue stayed full; is the engine stopped or overloaded?"};
+  }
+  if (code != 0) {
+    return system_error("connect to " + path + " (is the engine running, and may this user open the socket?)", code);
   }
   return socket;
+}
+
+Result<bool> is_listening(const std::string& path) {
+  const auto address = address_of(path);
+  if (!address) return address.error();
+  const Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return system_error("socket", errno);
+  const int code = connect_to(socket.get(), *address);
+  if (code == 0 || code == EAGAIN) return true;  // EAGAIN: its queue is full
+  if (code == ECONNREFUSED || code == ENOENT) return false;
+  return system_error("connect to " + path, code);
 }
 
 Result<Received> receive(int socket, std::span<std::byte> buffer) {
@@ -46,8 +77,9 @@ Result<Received> receive(int socket, std::span<std::byte> buffer) {
     count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (count < 0 && errno == EINTR);
   if (count < 0) {
-    auto error = system_error("receive", errno);
-    if (errno == EAGAIN || errno == EWOULDBLOCK) error.status = Status::resource_exhausted;
+    const int code = errno;
+    auto error = system_error("receive", code);
+    if (code == EAGAIN) error.status = Status::resource_exhausted;
     return error;
   }
   Received received;
@@ -68,6 +100,9 @@ Result<Received> receive(int socket, std::span<std::byte> buffer) {
 bool would_block(const Error& error) { return error.status == Status::resource_exhausted; }
 
 Result<void> send(int socket, std::span<const std::byte> message, std::span<const int> descriptors) {
+  if (descriptors.size() > kMaxDescriptors) {
+    return Error{Status::internal, std::to_string(descriptors.size()) + " descriptors do not fit one message"};
+  }
   iovec vector{const_cast<std::byte*>(message.data()), message.size()};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * kMaxDescriptors)> control{};
   msghdr header{};
@@ -90,11 +125,23 @@ Result<void> send(int socket, std::span<const std::byte> message, std::span<cons
   return {};
 }
 
+void reserve_send_room(int socket, std::size_t bytes) {
+  const int size = bytes > (64U << 20) ? 64 << 20 : static_cast<int>(bytes);
+  if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size) == 0) return;
+  (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
 Result<bool> wait_readable(int socket, int timeout_ms) {
-  pollfd entry{socket, POLLIN, 0};
-  const int count = poll(&entry, 1, timeout_ms);
-  if (count < 0 && errno != EINTR) return system_error("poll", errno);
-  return count > 0;
+  const Nanoseconds start = now_ns();
+  for (int left = timeout_ms;;) {
+    pollfd entry{socket, POLLIN, 0};
+    const int count = poll(&entry, 1, left);
+    if (count >= 0) return count > 0;
+    if (errno != EINTR) return system_error("poll", errno);
+    if (timeout_ms < 0) continue;
+    const auto gone = (now_ns() - start) / kMillisecond;
+    left = gone >= static_cast<Nanoseconds>(timeout_ms) ? 0 : timeout_ms - static_cast<int>(gone);
+  }
 }
 
 Result<PeerIdentity> peer_identity(int socket) {
@@ -119,12 +166,14 @@ void send_wake(int ringer) {
 }
 
 bool drain_wake(int sleeper) {
-  std::array<char, 64> bytes;
-  for (;;) {
+  std::array<char, 256> bytes;
+  // Bounded: the other side could write as fast as we read.
+  for (unsigned turn = 0; turn < 64; ++turn) {
     const ssize_t count = recv(sleeper, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (count == 0) return false;
     if (count < static_cast<ssize_t>(bytes.size())) return count > 0 || errno == EAGAIN || errno == EINTR;
   }
+  return true;
 }
 
 Result<Descriptor> make_event() {

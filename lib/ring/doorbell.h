@@ -30,7 +30,7 @@ class Ringer {
     const std::uint32_t generation = load_seq_cst(&bell_->sleep);
     if ((generation & 1U) == 0 || generation == last_woken_) return false;
     last_woken_ = generation;
-    store_relaxed(&bell_->woken, generation);
+    store_seq_cst(&bell_->woken, generation);
     return true;
   }
 
@@ -41,8 +41,11 @@ class Ringer {
 
 class Sleeper {
  public:
-  // `channels`: how many bits may be set.
-  Sleeper(rde_doorbell* bell, std::uint32_t channels) : bell_(bell), words_((channels + 63) / 64) {}
+  // `channels`: how many bits count, 1 to RDE_MAX_CHANNELS.
+  Sleeper(rde_doorbell* bell, std::uint32_t channels)
+      : bell_(bell),
+        words_((channels + 63) / 64),
+        last_word_(channels % 64 == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << (channels % 64)) - 1) {}
 
   // From here on a ringer wakes us. The caller then looks at its rings once more before it blocks.
   void announce() {
@@ -53,10 +56,14 @@ class Sleeper {
 
   [[nodiscard]] bool any() const {
     for (std::uint32_t i = 0; i < words_; ++i) {
-      if (load_seq_cst(&bell_->bits[i]) != 0) return true;
+      if ((load_seq_cst(&bell_->bits[i]) & mask(i)) != 0) return true;
     }
     return false;
   }
+
+  // Whether some ringer has woken, or is about to wake, this sleep. A sleep that ended by its cap, found work, and was
+  // not rung, lost a wake-up; but a ringer that was held up between its bit and its ring looks the same for a moment.
+  [[nodiscard]] bool rung() const { return load_seq_cst(&bell_->woken) == generation_; }
 
   // Calls visit(channel) for every bit, and clears it. Bits behind the last channel are dropped.
   template <class Visit>
@@ -64,7 +71,8 @@ class Sleeper {
     unsigned taken = 0;
     for (std::uint32_t i = 0; i < words_; ++i) {
       if (load_relaxed(&bell_->bits[i]) == 0) continue;
-      for (std::uint64_t bits = exchange_seq_cst(&bell_->bits[i], std::uint64_t{0}); bits != 0; bits &= bits - 1) {
+      std::uint64_t bits = exchange_seq_cst(&bell_->bits[i], std::uint64_t{0}) & mask(i);
+      for (; bits != 0; bits &= bits - 1) {
         visit(i * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
         ++taken;
       }
@@ -76,8 +84,13 @@ class Sleeper {
   void count_late_wakeup() { store_relaxed(&bell_->late_wakeups, ++late_wakeups_); }
 
  private:
+  [[nodiscard]] std::uint64_t mask(std::uint32_t word) const {
+    return word + 1 == words_ ? last_word_ : ~std::uint64_t{0};
+  }
+
   rde_doorbell* bell_;
   std::uint32_t words_;
+  std::uint64_t last_word_;
   std::uint32_t generation_ = 0;
   std::uint64_t sleeps_ = 0;
   std::uint64_t late_wakeups_ = 0;

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kMinArena = 16 * RDE_ARENA_PAGE;
+constexpr std::uint64_t kMaxSegment = std::uint64_t{1} << 43;
+constexpr std::uint32_t kMostRecords = 65'536;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -27,16 +29,29 @@ bool is_depth(std::uint32_t depth) {
   return std::has_single_bit(depth) && depth >= RDE_MIN_DEPTH && depth <= RDE_MAX_DEPTH;
 }
 
-}  // namespace
-
-Result<rde_segment_header> plan_segment(const SegmentRequest& request) {
+Result<void> check_request(const SegmentRequest& request) {
+  if (request.page_size != 4096 && request.page_size != (2U << 20)) {
+    return bad("page_size", request.page_size, "want 4096 or 2097152");
+  }
+  if (request.shards < 1 || request.shards > RDE_MAX_SHARDS) return bad("shards", request.shards, "want 1 to 16");
   if (!is_depth(request.depth)) return bad("depth", request.depth, "want a power of two from 2 to 4096");
   if (request.channels < 1 || request.channels > RDE_MAX_CHANNELS) {
     return bad("channels", request.channels, "want 1 to 4096");
   }
-  if (request.total_size < RDE_MIN_SEGMENT || request.total_size > (std::uint64_t{1} << 43)) {
+  if (request.counters > kMostRecords) return bad("counters", request.counters, "want at most 65536");
+  if (!std::has_single_bit(request.recorder_events) || request.recorder_events > kMostRecords) {
+    return bad("recorder_events", request.recorder_events, "want a power of two, at most 65536");
+  }
+  if (request.total_size < RDE_MIN_SEGMENT || request.total_size > kMaxSegment) {
     return bad("segment_size", request.total_size, "want 2 MiB (2097152) to 8 TiB");
   }
+  return {};
+}
+
+}  // namespace
+
+Result<rde_segment_header> plan_segment(const SegmentRequest& request) {
+  if (auto checked = check_request(request); !checked) return checked.error();
   rde_segment_header header{};
   header.page_size = request.page_size;
   header.total_size = round_up(request.total_size, request.page_size);
@@ -99,12 +114,6 @@ Result<void> check_header(const rde_segment_header& header, std::uint64_t mapped
   }
   if (header.total_size != mapped_size) return invalid("total_size", header.total_size);
   // A header is right only where planning with its own numbers gives the same table: so no part can overlap or leave.
-  if (header.page_size != 4096 && header.page_size != (2U << 20)) return invalid("page_size", header.page_size);
-  if (header.shard_count < 1 || header.shard_count > RDE_MAX_SHARDS) return invalid("shard_count", header.shard_count);
-  if (header.counter_count > 65'536) return invalid("counter_count", header.counter_count);
-  if (!std::has_single_bit(header.recorder_events) || header.recorder_events > 65'536) {
-    return invalid("recorder_events", header.recorder_events);
-  }
   const auto plan = plan_segment({.total_size = header.total_size,
                                   .page_size = header.page_size,
                                   .channels = header.channel_count,
@@ -114,6 +123,8 @@ Result<void> check_header(const rde_segment_header& header, std::uint64_t mapped
                                   .recorder_events = header.recorder_events,
                                   .client_number = header.client_number});
   if (!plan) return Error{Status::segment_invalid, "segment header: " + plan.error().text};
+  // Planning rounds up to whole pages: a size that is not, would put the arena's end behind the mapping's.
+  if (plan->total_size != header.total_size) return invalid("total_size", header.total_size);
   if (plan->completion_depth != header.completion_depth) return invalid("completion_depth", header.completion_depth);
   constexpr auto kTable = offsetof(rde_segment_header, engine_page_offset);
   constexpr auto kTableEnd = offsetof(rde_segment_header, shard_count);

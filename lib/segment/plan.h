@@ -17,9 +17,9 @@ struct SegmentRequest {
   std::uint32_t channels = 1;                      // 1 to RDE_MAX_CHANNELS
   std::uint32_t depth = 64;                        // RDE_MIN_DEPTH to RDE_MAX_DEPTH, a power of two
   std::uint32_t shards = 1;                        // 1 to RDE_MAX_SHARDS
-  std::uint32_t counters = 64;
-  std::uint32_t recorder_events = 256;  // a power of two
-  std::uint64_t client_number = 0;      // chooses the colour
+  std::uint32_t counters = 64;                     // at most 65536
+  std::uint32_t recorder_events = 256;             // a power of two, at most 65536
+  std::uint64_t client_number = 0;                 // chooses the colour
 };
 
 // The offset table (and nothing else) of a header. Errors name the field that does not fit, and by how much.
