@@ -41,6 +41,7 @@ type App struct {
 	logger  *slog.Logger
 	manager *engine.Manager // nil = the engine is not used
 	health  *cluster.Health
+	locator *cluster.Locator
 	client  *http.Client
 	web     *web.Server
 	metrics *metrics.Metrics
@@ -50,10 +51,8 @@ type App struct {
 func New(c config.Config, attach func(context.Context) (engine.Client, error), logger *slog.Logger) *App {
 	a := &App{config: c, logger: logger, metrics: metrics.New(), health: cluster.NewHealth(c.ConnectTimeout, logger)}
 	a.client = httppath.NewClient(c.ConnectTimeout, c.MaxIdleTime)
-	servers := &cluster.Servers{
-		Locator: cluster.NewLocator(cluster.LocatorOptions{Masters: c.Masters, Client: a.client, Logger: logger, OnReply: a.metrics.Lookup}),
-		Health:  a.health, Fixed: c.VolumeServer, Allowed: c.Allowed, Engines: c.Engines,
-	}
+	a.locator = cluster.NewLocator(cluster.LocatorOptions{Masters: c.Masters, Client: a.client, OnReply: a.metrics.Lookup})
+	servers := &cluster.Servers{Locator: a.locator, Health: a.health, Fixed: c.VolumeServer, Allowed: c.Allowed, Engines: c.Engines}
 	auth := readauth.New(c.ReadKey, servers, a.client, logger)
 	options := reader.Options{Auth: auth, Metrics: a.metrics, Timeout: c.Timeout, Logger: logger,
 		HTTP: httppath.New(httppath.Options{Servers: servers, Client: a.client, OnToken: auth.Note})}

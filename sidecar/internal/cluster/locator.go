@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
@@ -46,7 +45,6 @@ type Found struct {
 type LocatorOptions struct {
 	Masters []string // HOST:PORT, asked in order until one answers
 	Client  *http.Client
-	Logger  *slog.Logger
 	OnReply func(result string) // for metrics: "found", "unknown" or "failed"; may be nil
 }
 

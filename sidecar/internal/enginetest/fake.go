@@ -246,6 +246,7 @@ func (c *client) Read(ctx context.Context, peer engine.Peer, id rde.FileID, offs
 type buffer struct {
 	fake  *Fake
 	mutex sync.Mutex
+	gone  bool
 	bytes []byte
 }
 
@@ -258,13 +259,13 @@ func (b *buffer) Bytes() []byte {
 func (b *buffer) Release() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if b.bytes == nil {
+	if b.gone {
 		panic("a buffer was released twice")
 	}
 	for i := range b.bytes {
 		b.bytes[i] = 0xEE
 	}
-	b.bytes = nil
+	b.gone, b.bytes = true, nil
 	b.fake.Lent.Add(-1)
 }
 
