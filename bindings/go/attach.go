@@ -101,7 +101,7 @@ func build(conn *net.UnixConn, memory []byte, offer *attach.Offer, o *Options) (
 	if c.clock, err = newClock(); err != nil {
 		return nil, fmt.Errorf("clock_gettime(CLOCK_MONOTONIC): %w", err)
 	}
-	if err := c.lay(memory, header); err != nil {
+	if err := c.lay(memory, header, 0); err != nil {
 		return nil, err
 	}
 	for _, fd := range append([]int{offer.Wake}, offer.Shards...) {
@@ -117,8 +117,8 @@ func build(conn *net.UnixConn, memory []byte, offer *attach.Offer, o *Options) (
 	return c, nil
 }
 
-// lay finds everything in the segment.
-func (c *Client) lay(memory []byte, header layout.SegmentHeader) (err error) {
+// lay finds everything in the segment, whose rings are at position start: 0 in a fresh one.
+func (c *Client) lay(memory []byte, header layout.SegmentHeader, start uint64) (err error) {
 	if c.view, err = segment.NewView(memory, header); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (c *Client) lay(memory []byte, header layout.SegmentHeader) (err error) {
 	data := pages - max(1, min(controlPages, pages/16))
 	c.arena, c.control = arena.New(0, data), arena.New(data, pages-data)
 	for i := range header.ChannelCount {
-		ch, err := newChannel(c, i, 0)
+		ch, err := newChannel(c, i, start)
 		if err != nil {
 			return err
 		}

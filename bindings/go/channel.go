@@ -152,7 +152,9 @@ func (ch *channel) submit(r *layout.Request, block arena.Block, held, spin bool)
 	ch.free = ch.free[:len(ch.free)-1]
 	e := &ch.entries[index]
 	e.finished, e.held, e.phase, e.length, e.block, e.err = false, held, outstanding, r.Length, block, nil
-	e.done.Store(false)
+	if e.done.Load() { // most callers reap their own answer, and never set it
+		e.done.Store(false)
+	}
 	e.tag = (e.tag>>32+1)<<32 | uint64(index)
 	r.Tag = e.tag
 	ch.outstanding++

@@ -47,6 +47,7 @@ type Conn struct {
 	sentWake  int
 	lines     []*layout.ChannelLines
 	requests  []*ring.RequestReader
+	taken     Request // the one that is served
 	sleeper   *doorbell.Sleeper
 	ringer    *doorbell.Ringer
 	mu        sync.Mutex // of writers
@@ -206,6 +207,12 @@ func (c *Conn) serve() {
 		_, _ = c.socket.Read(b[:]) // until the client hangs up
 		c.Kill()
 	}()
+	if core := c.Engine.options.Core; core > 0 {
+		defer Pin(core)()
+		for !c.dead.Load() {
+			c.round()
+		}
+	}
 	for idle := 0; !c.dead.Load(); idle++ {
 		if c.round() {
 			idle = 0
@@ -219,12 +226,13 @@ func (c *Conn) serve() {
 
 func (c *Conn) round() (found bool) {
 	for i, reader := range c.requests {
-		r := Request{Channel: uint32(i)}
+		r := &c.taken
+		r.Channel = uint32(i)
 		for reader.Read((*ring.Request)(unsafe.Pointer(&r.Request))) {
 			found = true
 			c.Received.Add(1)
-			if c.Engine.options.Script == nil || !c.Engine.options.Script(c, &r) {
-				c.Answer(&r)
+			if c.Engine.options.Script == nil || !c.Engine.options.Script(c, r) {
+				c.Answer(r)
 			}
 		}
 	}
@@ -253,5 +261,18 @@ func (c *Conn) sleep() {
 	c.sleeper.Take(func(uint32) {})
 	for _, lines := range c.lines {
 		atomic.StoreUint32(&lines.RequestCold, 0)
+	}
+}
+
+// Pin keeps the calling goroutine on one core, counted from 1, until the function that it gives is called.
+func Pin(core int) func() {
+	runtime.LockOSThread()
+	var before, only unix.CPUSet
+	_ = unix.SchedGetaffinity(0, &before)
+	only.Set(core - 1)
+	_ = unix.SchedSetaffinity(0, &only)
+	return func() {
+		_ = unix.SchedSetaffinity(0, &before)
+		runtime.UnlockOSThread()
 	}
 }

@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Channels, Depth, Shards uint32
 	SegmentSize             uint64
-	// Script sees each request first, on the client's own goroutine. False leaves it to the engine.
+	// Script sees each request first, on the client's own goroutine, and may keep a copy. False leaves it to the engine.
 	Script func(c *Conn, r *Request) bool
 	// Hello may refuse.
 	Hello func(h *layout.AttachHello) *layout.AttachRefused
@@ -32,6 +32,8 @@ type Options struct {
 	Header   func(h *layout.SegmentHeader)
 	Memory   func(memory []byte)
 	Unsealed bool
+	// Core is where the engine polls without a pause, counted from 1; 0 lets it yield and sleep.
+	Core int
 	// Drop the descriptors behind so many.
 	Descriptors int
 	// HangUp closes the connection before this message type.
