@@ -32,6 +32,11 @@ build_cpp() { # VARIANT
     tail -n 30 "$build/$1-configure.log" >&2
     return 1
   }
+  # Before the build proper, so that what meson says when it configures again is not in the way.
+  ninja -C "$dir" --quiet build.ninja >>"$build/$1-configure.log" 2>&1 || {
+    tail -n 30 "$build/$1-configure.log" >&2
+    return 1
+  }
   ninja -C "$dir" -j "$jobs" --quiet || return 1
   to=$(programs_dir "$1")
   mkdir -p "$to"
@@ -42,13 +47,13 @@ build_cpp() { # VARIANT
   return 0
 }
 
+# Programs of Go modules lie in their cmd folders.
 build_go() { # TARGET_FOLDER
   local module
   mkdir -p "$1"
   say "Building Go"
   while read -r module; do
-    [ -n "$(cd "$module" && go list -f '{{if eq .Name "main"}}x{{end}}' ./... 2>/dev/null)" ] || continue
-    note "${module#"$repo"/}"
-    (cd "$module" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$1/" ./...) || return 1
+    [ -d "$module/cmd" ] || continue
+    (cd "$module" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$1/" ./cmd/...) || return 1
   done < <(go_modules)
 }
