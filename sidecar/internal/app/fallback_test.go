@@ -146,8 +146,9 @@ func TestAFailedReplicaIsPassedOverAndAskedLastFromThenOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			goodAddress, _ := counted(t, good)
 			badAddress := bad(t)
-			m := newMaster(t, badAddress, goodAddress)
-			r := newRig(t, m.config(), nil)
+			c := newMaster(t, badAddress, goodAddress).config()
+			c.ConnectTimeout = 300 * time.Millisecond
+			r := newRig(t, c, nil)
 			r.want(r.get("/read?file_id="+largeID), http.StatusOK, "http", largeData)
 			for range 5 {
 				got := r.get("/read?file_id=" + smallID)
@@ -253,6 +254,19 @@ func TestTheDeadlineOfTheRequestHolds(t *testing.T) {
 	if got := r.get("/read?file_id=" + smallID); got.code != http.StatusGatewayTimeout {
 		t.Errorf("got %d %s", got.code, got.body)
 	}
+}
+
+func TestAServerThatBreaksOffIsAskedOnceMore(t *testing.T) {
+	good := server.New(volume.Open(testVolume(t)), server.Options{})
+	var count atomic.Int32
+	home, _ := counted(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if count.Add(1) == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		good.ServeHTTP(w, r)
+	}))
+	r := newRig(t, config.Config{VolumeServer: cluster.Server("http://" + home)}, nil)
+	r.want(r.get("/read?file_id="+smallID), http.StatusOK, "http", smallData)
 }
 
 func TestWhatTheVolumeServerRefusesStaysRefused(t *testing.T) {

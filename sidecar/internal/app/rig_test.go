@@ -98,7 +98,7 @@ func newRig(t *testing.T, c config.Config, fake *enginetest.Fake, without ...off
 		t.Fatal(err)
 	}
 	for value, otherwise := range map[*time.Duration]time.Duration{&c.Timeout: 10 * time.Second, &c.EngineTimeout: 10 * time.Second,
-		&c.ConnectTimeout: 200 * time.Millisecond, &c.MaxIdleTime: defaults.MaxIdleTime} {
+		&c.ConnectTimeout: 2 * time.Second, &c.MaxIdleTime: defaults.MaxIdleTime} {
 		if *value == 0 {
 			*value = otherwise
 		}
@@ -177,5 +177,3 @@ func (r *rig) want(got answer, code int, source string, body []byte) {
 		r.Fatalf("the body of %d bytes is not the right one of %d", len(got.body), len(body))
 	}
 }
-
-func server3(web *httptest.Server) string { return strings.TrimPrefix(web.URL, "http://") }

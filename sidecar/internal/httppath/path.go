@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	rde "github.com/rdma-engine/rdma-engine/bindings/go"
@@ -102,7 +103,7 @@ type attemptFunc func(ctx context.Context, server cluster.Server, patience time.
 func (p *Path) each(ctx context.Context, from From, id rde.FileID, attempt attemptFunc) error {
 	started := time.Now()
 	servers, asked, lookupErr := p.options.Servers.Known(ctx, id.Volume, from.Preferred)
-	search := search{path: p, id: id, tried: map[cluster.Server]bool{}}
+	search := search{path: p, id: id}
 	if done, err := search.try(ctx, servers, attempt); done {
 		return err
 	}
@@ -124,23 +125,38 @@ func (p *Path) each(ctx context.Context, from From, id rde.FileID, attempt attem
 			break
 		}
 	}
+	if search.notFound == nil && search.broken {
+		// One hiccup of the last server that is left shall not fail a read.
+		select {
+		case <-ctx.Done():
+		case <-time.After(secondTry):
+		}
+		again := search.asked
+		search.asked = nil
+		if done, err := search.try(ctx, again, attempt); done {
+			return err
+		}
+	}
 	return search.verdict(ctx, lookupErr)
 }
+
+const secondTry = 100 * time.Millisecond // after which servers that broke off are asked once more
 
 // search is one hunt for an object.
 type search struct {
 	path     *Path
 	id       rde.FileID
-	tried    map[cluster.Server]bool
+	asked    []cluster.Server
 	notFound error
 	failed   error
+	broken   bool // a server could not be reached or broke off, which may pass
 }
 
 // try asks the servers that were not asked yet. done says that the outcome is final.
 func (s *search) try(ctx context.Context, servers []cluster.Server, attempt attemptFunc) (done bool, err error) {
 	var left []cluster.Server
 	for _, server := range servers {
-		if !s.tried[server] {
+		if !slices.Contains(s.asked, server) {
 			left = append(left, server)
 		}
 	}
@@ -149,7 +165,7 @@ func (s *search) try(ctx context.Context, servers []cluster.Server, attempt atte
 		if ctx.Err() != nil {
 			return true, deadline(ctx, s.id)
 		}
-		s.tried[server] = true
+		s.asked = append(s.asked, server)
 		patience := time.Duration(0) // until the caller's deadline
 		if i+1 < len(left) {
 			patience = s.path.options.Slow
@@ -176,6 +192,7 @@ func (s *search) try(ctx context.Context, servers []cluster.Server, attempt atte
 			health.Failed(server, err)
 			s.path.options.Servers.Locator.Refresh(s.id.Volume)
 			s.failed = err
+			s.broken = s.broken || !ok
 		}
 	}
 	return false, nil

@@ -74,7 +74,7 @@ func (s *Store) find(id uint32) (base string, err error) {
 	return "", ErrNoVolume
 }
 
-// Read gives an object, checked against its CRC. An empty object answers to any cookie, as the real server does.
+// Read gives an object, checked against its CRC; the caller must not change it. An empty object answers to any cookie, as the real server does.
 func (s *Store) Read(id FileID) (*Needle, error) {
 	base, err := s.find(id.Volume)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) Read(id FileID) (*Needle, error) {
 	if !ok {
 		return nil, ErrNotFound
 	}
-	needle, err := idx.readRecord(base+".dat", at)
+	needle, err := idx.read(base+".dat", at)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +110,24 @@ type index struct {
 	version byte
 	info    fs.FileInfo
 	entries map[uint64]location
+
+	mutex  sync.Mutex
+	last   location
+	needle *Needle // at last; parts of one object are often read in a row
+}
+
+// read gives the record of an entry.
+func (x *index) read(path string, at location) (*Needle, error) {
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	if x.needle != nil && x.last == at {
+		return x.needle, nil
+	}
+	needle, err := x.readRecord(path, at)
+	if err == nil {
+		x.last, x.needle = at, needle
+	}
+	return needle, err
 }
 
 // index loads the .idx file, or takes the one loaded before when the file has not changed.
