@@ -96,7 +96,7 @@ func build(conn *net.UnixConn, memory []byte, offer *attach.Offer, o *Options) (
 	case header.ClientNumber != w.ClientNumber:
 		return nil, segmentInvalid("client_number", header.ClientNumber, fmt.Sprintf("%d, as in the welcome", w.ClientNumber))
 	}
-	c := &Client{log: o.logger(), welcome: *w, conn: conn, done: make(chan struct{}), spin: newSpinPolicy(o.SpinFor),
+	c := &Client{log: o.logger(), welcome: *w, conn: conn, done: make(chan struct{}), spin: newSpinPolicy(o.SpinFor), patience: defaultTimeout,
 		resources: &resources{memory: memory, shards: offer.Shards}}
 	if c.clock, err = newClock(); err != nil {
 		return nil, fmt.Errorf("clock_gettime(CLOCK_MONOTONIC): %w", err)

@@ -124,7 +124,7 @@ func (c *Client) borrowFrom(ctx context.Context, from *arena.Arena, pages uint32
 	if !ok {
 		if _, bounded := ctx.Deadline(); !bounded {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, defaultTimeout, StatusOutOfBuffers)
+			ctx, cancel = context.WithTimeoutCause(ctx, c.patience, StatusOutOfBuffers)
 			defer cancel()
 		}
 		var err error

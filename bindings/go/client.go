@@ -32,6 +32,7 @@ type Client struct {
 	resources *resources
 	clock     clock
 	spin      spinPolicy
+	patience  time.Duration // with an operation whose context has no deadline
 
 	conn *net.UnixConn // attach socket: its end is the engine's
 	wake *os.File      // the engine wakes us here

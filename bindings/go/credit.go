@@ -88,7 +88,7 @@ func (ch *channel) lockCredit(ctx context.Context) *Error {
 	w := &creditWaiter{ready: make(chan struct{})}
 	ch.queue = append(ch.queue, w)
 	ch.mu.Unlock()
-	timer := time.NewTimer(defaultTimeout)
+	timer := time.NewTimer(ch.client.patience)
 	defer timer.Stop()
 	var failed *Error
 	select {

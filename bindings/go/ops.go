@@ -19,7 +19,7 @@ func (c *Client) deadline(ctx context.Context) uint64 {
 	if at, bounded := ctx.Deadline(); bounded {
 		return c.clock.at(at)
 	}
-	return c.clock.at(time.Now().Add(defaultTimeout))
+	return c.clock.at(time.Now().Add(c.patience))
 }
 
 // do carries a request out. The block is the outcome's again where that is valid, or given back.

@@ -129,7 +129,7 @@ func (c *Client) park(ctx context.Context, ch *channel, e *entry) outcome {
 	e.parked = true
 	ch.mu.Unlock()
 
-	if reason := e.sleep(ctx); reason != nil {
+	if reason := e.sleep(ctx, c.patience+margin); reason != nil {
 		return c.abandon(ch, e, reason)
 	}
 	ch.mu.Lock()
@@ -137,11 +137,12 @@ func (c *Client) park(ctx context.Context, ch *channel, e *entry) outcome {
 	return ch.take(e)
 }
 
-// sleep blocks until the token of finish is there, or gives the reason to wait no longer.
-func (e *entry) sleep(ctx context.Context) *Error {
+// sleep blocks until the token of finish is there, or gives the reason to wait no longer. patience is for a ctx without a
+// deadline.
+func (e *entry) sleep(ctx context.Context, patience time.Duration) *Error {
 	var expired <-chan time.Time
 	if _, bounded := ctx.Deadline(); !bounded {
-		expired = e.arm(defaultTimeout + margin)
+		expired = e.arm(patience)
 		defer e.timer.Stop() // before the entry is given back: the timer is its next caller's too
 	}
 	select {

@@ -171,10 +171,14 @@ func (c *Conn) Memory() []byte { return c.memory }
 // Lines of a channel.
 func (c *Conn) Lines(channel uint32) *layout.ChannelLines { return c.lines[channel] }
 
-// Buffer is the memory that a request names.
+// Buffer is the memory that a request names; nil where it does not lie in the arena.
 func (c *Conn) Buffer(r *Request) []byte {
+	arena := c.view.Arena()
 	start := uint64(r.BufferPage) * layout.ArenaPage
-	return c.view.Arena()[start : start+uint64(r.Length)]
+	if start > uint64(len(arena)) || uint64(r.Length) > uint64(len(arena))-start {
+		return nil
+	}
+	return arena[start : start+uint64(r.Length)]
 }
 
 // Late runs f with the segment mapped, from any goroutine; not after the end of the attachment.
@@ -276,3 +280,6 @@ func Pin(core int) func() {
 		runtime.UnlockOSThread()
 	}
 }
+
+// Say sends a message that no protocol has.
+func (c *Conn) Say(message []byte) { _, _ = c.socket.Write(message) }
