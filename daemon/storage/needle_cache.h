@@ -27,6 +27,7 @@ struct KnownNeedle {
   std::uint32_t crc = 0;  // as stored; once verified, the CRC32C itself
   std::uint8_t flags = 0;
   bool verified = false;  // the data was read, and agreed with crc
+  bool damaged = false;   // it was read twice, and did not
 };
 
 class NeedleCache {

@@ -7,7 +7,7 @@
 namespace rde {
 
 void StorageReader::ask_for_verification(Flight& flight) {
-  const bool waits = flight.needle.data_size <= kVerifyLimit;
+  const bool waits = flight.needle.data_size <= kVerifyLimit || flight.needle.damaged;
   flight.is_unverified = !waits;
   Flight* verifier = verifier_of(flight.needle);
   if (verifier == nullptr) {
@@ -69,6 +69,8 @@ void StorageReader::on_wrong_crc(Flight& flight) {
     store_.cache().forget(flight.needle.instance, flight.needle.offset);
     return park(flight, true);
   }
+  flight.needle.damaged = true;
+  store_.cache().put(flight.needle);
   count_up(counters_.crc_failures);
   warn(flight, "the stored bytes do not match their CRC32C; restore the object from a replica");
   end(flight, Status::object_corrupt);
@@ -79,6 +81,7 @@ void StorageReader::remember_verified(Flight& flight) {
   if (needle.verified) return;
   needle.crc = flight.crc;
   needle.verified = true;
+  needle.damaged = false;
   store_.cache().put(needle);
   count_up(counters_.verified);
 }

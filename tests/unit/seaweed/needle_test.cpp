@@ -7,48 +7,27 @@
 
 #include "base/crc32c.h"
 #include "fixtures.h"
-#include "seaweed/file_id.h"
 #include "seaweed/index_entry.h"
+#include "volume_writer.h"
 
 using rde::test::Bytes;
 
 namespace {
 
-// Writes records as a server would, for what the fixtures do not hold.
-struct Writer {
-  Bytes bytes;
-
-  Writer& number(std::uint64_t value, unsigned size) {
-    for (unsigned i = size; i-- > 0;) bytes.push_back(static_cast<std::byte>(value >> (8 * i)));
-    return *this;
-  }
-  Writer& text(std::string_view text) {
-    for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
-    return *this;
-  }
-};
-
-constexpr std::uint64_t kAppendedAt = 1'700'000'000'000'000'000;
-
-// A record with every field; `body` of version 1 is the data alone.
-Bytes make_record(unsigned version, std::string_view data, std::uint32_t crc) {
-  Writer body;
-  if (version == 1) {
-    body.text(data);
-  } else {
-    body.number(data.size(), 4).text(data).number(0x3E | rde::kNeedleManifest, 1);
-    body.number(3, 1).text("cat").number(9, 1).text("image/png").number(1'500'000'000, 5).number(0x0702, 2);
-    body.number(2, 2).text("{}");
-  }
-  Writer record;
-  record.number(0x637037d6, 4).number(0x0102030405060708, 8).number(body.bytes.size(), 4);
-  record.bytes.insert(record.bytes.end(), body.bytes.begin(), body.bytes.end());
-  record.number(crc, 4);
-  if (version == 3) record.number(kAppendedAt, 8);
-  return record.bytes;
+// A record with every field, without its padding.
+Bytes full_record(unsigned version) {
+  auto record =
+      rde::test::make_record(version, {.id = 0x0102030405060708,
+                                       .data = "hello",
+                                       .flags = rde::kNeedleName | rde::kNeedleMime | rde::kNeedleLastModified |
+                                                rde::kNeedleTtl | rde::kNeedlePairs | rde::kNeedleManifest,
+                                       .name = "cat",
+                                       .mime = "image/png",
+                                       .ttl = {7, rde::Ttl::kHour},
+                                       .pairs = "{}"});
+  record.resize(rde::needle_record_size(version, rde::parse_needle_header(record).size));
+  return record;
 }
-
-std::uint32_t crc_of(std::string_view text) { return rde::crc32c(std::as_bytes(std::span(text))); }
 
 Bytes meta_volume() { return rde::test::read_file(rde::test::data_folder() / "volumes/meta_2.dat"); }
 
@@ -66,7 +45,7 @@ std::map<std::uint64_t, rde::IndexEntry> meta_index() {
 
 TEST_CASE("a record of each version is read") {
   for (const unsigned version : {1U, 2U, 3U}) {
-    const auto record = make_record(version, "hello", crc_of("hello"));
+    const auto record = full_record(version);
     CHECK(rde::needle_record_size(version, rde::parse_needle_header(record).size) == record.size());
     const auto needle = rde::parse_needle(version, record);
     REQUIRE(needle);
@@ -74,7 +53,7 @@ TEST_CASE("a record of each version is read") {
     CHECK(needle->header.id == 0x0102030405060708);
     CHECK(std::string_view(reinterpret_cast<const char*>(needle->data.data()), needle->data.size()) == "hello");
     CHECK(rde::crc_matches(needle->meta.crc, rde::crc32c(needle->data)));
-    CHECK(needle->meta.append_at_ns == (version == 3 ? kAppendedAt : 0));
+    CHECK(needle->meta.append_at_ns == (version == 3 ? rde::test::kAppendedAt : 0));
     if (version == 1) continue;
     CHECK((needle->meta.flags & rde::kNeedleManifest) != 0);
     CHECK(needle->meta.name == "cat");
@@ -86,14 +65,14 @@ TEST_CASE("a record of each version is read") {
 }
 
 TEST_CASE("a checksum of an old server is valid too") {
-  const std::uint32_t crc = crc_of("hello");
+  const std::uint32_t crc = rde::test::crc_of("hello");
   CHECK(rde::crc_matches((crc >> 15 | crc << 17) + 0xa282ead8U, crc));
   CHECK_FALSE(rde::crc_matches(crc + 1, crc));
 }
 
 TEST_CASE("a record cut at any byte is refused and not read past its end") {
   for (const unsigned version : {1U, 2U, 3U}) {
-    const auto record = make_record(version, "hello", 0);
+    const auto record = full_record(version);
     for (std::size_t size = 0; size < record.size(); ++size) {
       const Bytes cut(record.begin(), record.begin() + static_cast<std::ptrdiff_t>(size));  // so that tools see its end
       CHECK(rde::parse_needle(version, cut).error().status == rde::Status::volume_corrupt);
@@ -103,7 +82,7 @@ TEST_CASE("a record cut at any byte is refused and not read past its end") {
 
 TEST_CASE("a record with any one byte changed is refused, or ends inside its bytes") {
   for (const unsigned version : {1U, 2U, 3U}) {
-    const auto good = make_record(version, "hello", crc_of("hello"));
+    const auto good = full_record(version);
     for (std::size_t at = 0; at < good.size(); ++at) {
       for (int value = 0; value < 256; ++value) {
         Bytes record = good;
@@ -117,7 +96,7 @@ TEST_CASE("a record with any one byte changed is refused, or ends inside its byt
 }
 
 TEST_CASE("a field that does not fit the body is named") {
-  Bytes record = make_record(3, "hello", 0);
+  Bytes record = full_record(3);
   record[16 + 4 + 5 + 1] = std::byte{200};  // name_size
   const auto needle = rde::parse_needle(3, record);
   REQUIRE_FALSE(needle);
@@ -135,12 +114,11 @@ TEST_CASE("a data size that leaves more metadata than there can be is refused") 
 }
 
 TEST_CASE("an empty record has no body") {
-  Writer record;
-  record.number(1, 4).number(2, 8).number(0, 4).number(0, 4).number(kAppendedAt, 8);
-  const auto needle = rde::parse_needle(3, record.bytes);
+  const auto record = rde::test::make_record(3, {.data = ""});
+  const auto needle = rde::parse_needle(3, record);
   REQUIRE(needle);
   CHECK(needle->data.empty());
-  CHECK(needle->meta.append_at_ns == kAppendedAt);
+  CHECK(needle->meta.append_at_ns == rde::test::kAppendedAt);
 }
 
 TEST_CASE("expiry takes the needle's own time to live before the volume's") {
