@@ -41,7 +41,10 @@ func (s *Servers) Permit(ctx context.Context, server Server, volume uint32) erro
 	if err == nil && !names(found, server) {
 		found, err = s.Locator.Lookup(ctx, volume, time.Now().Add(-time.Second))
 	}
-	if err == nil && names(found, server) {
+	if err != nil && !errors.Is(err, ErrUnknownVolume) {
+		found, _ = s.Locator.Cached(volume) // while the master is away, what it said last holds
+	}
+	if names(found, server) {
 		return nil
 	}
 	why := "the master does not name it for volume %d"

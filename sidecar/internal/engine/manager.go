@@ -75,6 +75,8 @@ func (m *Manager) LastError() error {
 	return m.lastErr
 }
 
+const goodLife = time.Second // an engine that lived so long is attached anew at once
+
 // Run attaches again and again until ctx ends, and closes what it attached. Call it once.
 func (m *Manager) Run(ctx context.Context) {
 	backOff := m.options.FirstBackOff
@@ -87,7 +89,7 @@ func (m *Manager) Run(ctx context.Context) {
 			m.options.Logger.Info("attached to the engine")
 			attached := time.Now()
 			m.serve(ctx, client)
-			if time.Since(attached) > m.options.LongestBackOff {
+			if time.Since(attached) > goodLife {
 				backOff = m.options.FirstBackOff
 			}
 			reported = ""

@@ -92,6 +92,9 @@ func (p *Path) route(ctx context.Context, volume uint32, preferred cluster.Serve
 	}
 	state := p.routes.get(volume, session)
 	now := time.Now()
+	if preferred == "" && !p.options.Servers.HasAny() {
+		state = routeState{} // there is nobody else to ask meanwhile
+	}
 	if now.Before(state.nowhere) {
 		return ErrResting
 	}

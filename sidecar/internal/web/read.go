@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -143,6 +144,8 @@ func (g *reading) send(want object.Want, within *contentRange) error {
 		code = http.StatusPartialContent
 		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", within.first, within.first+answer.Length-1, within.size))
 	}
+	g.server.options.Logger.Debug("read", "session", g.session, "file_id", want.ID, "offset", answer.Offset, "length", answer.Length,
+		"declined", answer.Declined, "path", answer.Detail)
 	if answer.Declined {
 		g.pathHeaders("local", answer.Detail, 0)
 		header.Set("Content-Length", "0")
@@ -170,24 +173,37 @@ func (g *reading) send(want object.Want, within *contentRange) error {
 
 // copy sends the body. After the header there is no other way to tell a failure than to cut the connection.
 func (g *reading) copy(answer *object.Answer) {
-	control := http.NewResponseController(g.w)
 	for {
 		bytes, err := answer.Body.Next(g.r.Context())
 		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err == nil {
-			// A client that takes nothing for this long is gone, and must not hold the engine's memory.
-			_ = control.SetWriteDeadline(time.Now().Add(g.server.options.Timeout))
-			_, err = g.w.Write(bytes)
+			err = g.write(bytes)
 		} else if g.r.Context().Err() == nil {
 			g.server.options.Metrics.Aborted()
-			g.server.options.Logger.Error("an answer was cut off", "file_id", g.params.id, "error", err)
+			g.server.options.Logger.Error("an answer was cut off", "session", g.session, "file_id", g.params.id, "error", err)
 		}
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+const writeStep = 128 << 10 // bytes that a client has Options.Timeout to take
+
+// write sends bytes straight from where they lie. A client that takes nothing for long must not hold the engine's memory.
+func (g *reading) write(bytes []byte) error {
+	control := http.NewResponseController(g.w)
+	for len(bytes) > 0 {
+		step := min(len(bytes), writeStep)
+		_ = control.SetWriteDeadline(time.Now().Add(g.server.options.Timeout))
+		if _, err := g.w.Write(bytes[:step]); err != nil {
+			return err
+		}
+		bytes = bytes[step:]
+	}
+	return nil
 }
 
 // pathHeaders says by which path the bytes come, and what that took until now.
@@ -281,9 +297,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 			header.Set("Content-Range", fmt.Sprintf("bytes */%d", failure.Size))
 		}
 	}
+	level := slog.LevelDebug
 	if code >= http.StatusInternalServerError {
-		s.options.Logger.Warn("a request failed", "url", clipped(r.URL.String()), "code", code, "error", text)
+		level = slog.LevelWarn
 	}
+	s.options.Logger.Log(r.Context(), level, "a request failed", "url", clipped(r.URL.String()), "code", code, "error", text)
 	if code == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", "Bearer")
 	}
