@@ -416,13 +416,13 @@ func TestWithoutADeadlineTheClientsOwnEndsTheWait(t *testing.T) {
 func TestARingThatStaysFullSaysSo(t *testing.T) {
 	e, _ := frozen(t, enginetest.Options{Channels: 1, Depth: 2})
 	c := attachTo(t, e, Options{})
-	ctx, cancel := context.WithCancel(context.Background())
+	c.patience = time.Millisecond
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() { _, _, _ = c.Read(ctx, 0, object, 0, 100) })
 	}
 	eventually(t, "the ring is full", func() bool { return c.Stats().Outstanding == 2 })
-	c.patience = time.Millisecond
 	wantStatus(t, c.Nop(context.Background()), StatusRingFull)
 	cancel()
 	group.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/rdma-engine/rdma-engine/bindings/go/internal/crc"
 )
@@ -51,30 +52,26 @@ type stored struct {
 
 // openWhole reads the first piece of an object. Where that is all of it, one request was enough.
 func (c *Client) openWhole(ctx context.Context, peer Peer, id FileID, o readOptions) (*stored, error) {
-	s := &stored{c: c, ctx: ctx, peer: peer, id: id, options: o, whole: true}
-	length := min(pieceBytes, c.MaxRead())
-	block, ok := c.tryBorrow(length)
-	if !ok {
-		var failed *Error
-		length = min(smallPieceBytes, length)
-		if block, failed = c.borrow(ctx, length); failed != nil {
-			return nil, failed.with("read")
+	s := &stored{c: c, ctx: ctx, peer: peer, id: id, options: o, whole: true, end: math.MaxUint64}
+	var err error
+	if o.skipCRC { // then the version alone tells a replaced object, and has to be taken first
+		if s.version, err = c.Stat(ctx, peer, id); err != nil {
+			return nil, err
 		}
 	}
-	r := c.readRequest(ctx, peer, id, 0, uint32(length), block, o)
-	out, err := c.do(ctx, "read", &r, block)
-	if err != nil {
+	if err := s.open(uint64(min(pieceBytes, c.MaxRead()))); err != nil {
 		return nil, err
 	}
-	if s.first, s.info, err = c.lend(out, 0, uint32(length)); err != nil {
-		return nil, err
-	}
-	s.end, s.asked, s.single, s.sum = s.info.ObjectSize, uint64(s.info.Bytes), s.info.End, s.info.CRC
-	if s.single && !o.skipCRC {
+	s.end, s.single = s.info.ObjectSize, s.info.End
+	switch {
+	case o.skipCRC:
+	case s.single:
 		s.version.ETag = s.info.CRC
 		return s, nil
+	default:
+		s.version, err = c.Stat(ctx, peer, id)
 	}
-	if s.version, err = c.Stat(ctx, peer, id); err == nil && s.version.StoredSize != s.info.ObjectSize {
+	if err == nil && s.version.StoredSize != s.info.ObjectSize {
 		err = s.changed()
 	}
 	if err != nil {
@@ -84,49 +81,53 @@ func (c *Client) openWhole(ctx context.Context, peer Peer, id FileID, o readOpti
 	return s, nil
 }
 
-// openRange reads stored bytes from offset on, beside a Stat. It gives nil bytes and the stat where those are not what a
-// reader sees.
+// openRange reads stored bytes from offset on, after a Stat: a version that is taken before the bytes and is still the same behind
+// them is theirs. It gives nil bytes where the stored ones are not what a reader sees, or where offset is the end.
 func (c *Client) openRange(ctx context.Context, peer Peer, id FileID, offset, size uint64, o readOptions) (*stored, ObjectStat, error) {
-	want := uint64(min(pieceBytes, c.MaxRead()))
-	if size > 0 {
-		want = min(want, size)
-	}
-	block, failed := c.borrow(ctx, int(want))
-	if failed != nil {
-		return nil, ObjectStat{}, failed.with("read")
-	}
-	r := c.readRequest(ctx, peer, id, offset, uint32(want), block, o)
-	reading, failed := c.begin(ctx, &r, block, false, false)
-	if failed != nil {
-		return nil, ObjectStat{}, failed.with("read")
-	}
 	version, err := c.Stat(ctx, peer, id)
-	if err != nil || version.Gzip || version.Manifest || offset >= version.StoredSize {
-		c.giveBack(c.abandon(reading.ch, reading.e, &Error{}).block)
-		if err == nil && !version.Gzip && !version.Manifest && offset > version.StoredSize {
-			err = pastEnd(offset, version.StoredSize)
-		}
+	switch {
+	case err != nil || version.Gzip || version.Manifest || offset == version.StoredSize:
 		return nil, version, err
+	case offset > version.StoredSize:
+		return nil, version, pastEnd(offset, version.StoredSize)
 	}
-	s := &stored{c: c, ctx: ctx, peer: peer, id: id, options: o, version: version, pos: offset, end: version.StoredSize}
+	s := &stored{c: c, ctx: ctx, peer: peer, id: id, options: o, version: version, pos: offset, asked: offset, end: version.StoredSize}
 	if size > 0 {
-		s.end = min(s.end, offset+min(size, s.end-offset))
+		s.end = offset + min(size, s.end-offset)
 	}
 	s.whole = offset == 0 && s.end == version.StoredSize
-	out, err := c.conclude("read", c.await(ctx, c.join(reading)))
-	if err != nil {
+	if err := s.open(uint64(min(pieceBytes, c.MaxRead()))); err != nil {
 		return nil, version, err
 	}
-	if s.first, s.info, err = c.lend(out, offset, uint32(want)); err != nil {
-		return nil, version, err
-	}
-	s.asked, s.sum = offset+uint64(s.info.Bytes), s.info.CRC
-	s.single = s.asked == s.end
+	s.single = s.asked == s.end && !s.whole
 	if s.info.ObjectSize != version.StoredSize || s.info.Gzip || s.info.Manifest {
 		s.close()
 		return nil, version, s.changed()
 	}
 	return s, version, nil
+}
+
+// open reads the first piece, of at most so many bytes.
+func (s *stored) open(length uint64) error {
+	length = min(length, s.end-s.pos)
+	block, ok := s.c.tryBorrow(int(length))
+	if !ok {
+		var failed *Error
+		length = min(smallPieceBytes, length)
+		if block, failed = s.c.borrow(s.ctx, int(length)); failed != nil {
+			return failed.with("read")
+		}
+	}
+	r := s.c.readRequest(s.ctx, s.peer, s.id, s.pos, uint32(length), block, s.options)
+	out, err := s.c.do(s.ctx, "read", &r, block)
+	if err != nil {
+		return err
+	}
+	if s.first, s.info, err = s.c.lend(out, s.pos, uint32(length)); err != nil {
+		return err
+	}
+	s.asked, s.sum = s.pos+uint64(s.info.Bytes), s.info.CRC
+	return nil
 }
 
 func pastEnd(offset, size uint64) *Error {
