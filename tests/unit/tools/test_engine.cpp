@@ -131,6 +131,7 @@ bool TestEngine::serve(Served& client) {
     rde_request request;
     bool answered = false;
     while (client.requests[i].read(request)) {
+      if (++answered_ == pause_after) std::this_thread::sleep_for(pause);
       client.completions[i].write(answer(view, request));
       answered = true;
     }

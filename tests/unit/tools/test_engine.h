@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -47,12 +48,17 @@ class TestEngine final : public AttachHost {
   bool corrupt_reads = false;
   // Nothing is answered.
   bool deaf = false;
+  // Once, after this many answers, it stands still for a while.
+  std::uint64_t pause_after = 0;
+  std::chrono::milliseconds pause{0};
   // Answer to each NOP.
   Status nop_status = Status::ok;
 
   void start();
   void stop();
   [[nodiscard]] const std::string& socket() const { return socket_; }
+  // Requests answered so far. Any thread.
+  [[nodiscard]] std::uint64_t answered() const { return answered_; }
 
  private:
   struct Served {
@@ -80,6 +86,7 @@ class TestEngine final : public AttachHost {
   std::map<std::uint64_t, Served> clients_;
   std::deque<Descriptor> events_;
   std::uint64_t next_number_ = 1;
+  std::atomic<std::uint64_t> answered_{0};
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -1,0 +1,148 @@
+// ring-bench: the headline figures, each beside a reference of the same run.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+
+#include "bench/bench.h"
+#include "bench/measures.h"
+#include "bench/report.h"
+#include "common/exit_code.h"
+
+namespace {
+
+using namespace rde;
+using namespace rde::tools;
+
+struct Options {
+  BenchOptions bench;
+  std::vector<std::string> only;
+  double seconds = 0.4;
+  bool json = false;
+};
+
+// A program of this product: beside this one as it was called, or in the build folder that this one lies in.
+std::string find_program(const std::string& called_as, const std::string& name) {
+  std::error_code ignored;
+  const std::filesystem::path called(called_as);
+  const auto real = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  for (const auto& path : {called.has_parent_path() ? called.parent_path() / name : std::filesystem::path(),
+                           real.parent_path() / name, real.parent_path().parent_path() / "daemon" / name}) {
+    if (!path.empty() && access(path.c_str(), X_OK) == 0) return std::filesystem::absolute(path, ignored).string();
+  }
+  return {};
+}
+
+// Errors name what is not a measure, and all that are.
+Result<std::vector<const MeasureSpec*>> choose(const std::vector<std::string>& only) {
+  std::vector<const MeasureSpec*> chosen;
+  const auto all = all_measures();
+  if (only.empty()) return std::vector<const MeasureSpec*>(all.begin(), all.end());
+  for (const auto& name : only) {
+    const auto found = std::ranges::find_if(all, [&](const MeasureSpec* spec) { return spec->name == name; });
+    if (found == all.end()) {
+      std::string text = "--only '" + name + "': no such measure; there are";
+      for (const auto* spec : all) text += " " + std::string(spec->name);
+      return Error{Status::invalid_request, text};
+    }
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+struct Running {
+  const MeasureSpec* spec = nullptr;
+  std::unique_ptr<Measure> measure;
+  std::vector<Round> rounds;
+  std::optional<Error> stopped;
+};
+
+// All measures take turns, so that a slow moment of the machine does not fall on one of them alone.
+std::vector<Outcome> run_rounds(Bench& bench, const std::vector<const MeasureSpec*>& chosen) {
+  std::vector<Running> running;
+  for (const auto* spec : chosen) running.push_back({spec, spec->make(bench), {}, std::nullopt});
+  for (unsigned i = 0; i < bench.options().rounds; ++i) {
+    for (auto& entry : running) {
+      if (entry.stopped) continue;
+      auto round = entry.measure->round(bench.options().round_length);
+      if (round) {
+        entry.rounds.push_back(std::move(*round));
+      } else {
+        entry.stopped = round.error();
+      }
+    }
+  }
+  std::vector<Outcome> outcomes;
+  const auto& label = bench.placement().label;
+  for (const auto& entry : running) {
+    outcomes.push_back(entry.stopped ? skipped(*entry.spec, label, *entry.stopped)
+                                     : judge(*entry.spec, label, entry.rounds));
+  }
+  return outcomes;
+}
+
+// The host may put both processors of a guest on one core, and only the time of a hand-over shows it.
+void add_observed(std::vector<Outcome>& outcomes, std::optional<double> pingpong) {
+  if (!pingpong) return;
+  char text[64];
+  std::snprintf(text, sizeof text, " (ping-pong %.0f ns)", *pingpong);
+  for (auto& outcome : outcomes) outcome.placement += text;
+}
+
+int run(const Options& options) {
+  const auto chosen = choose(options.only);
+  if (!chosen) {
+    std::cerr << "ring-bench: " << chosen.error().text << '\n';
+    return kBadUsage;
+  }
+  Bench bench(options.bench);
+  if (auto pinned = pin_thread(bench.placement().client); !pinned) {
+    std::cerr << "ring-bench: " << pinned.error().text << '\n';
+    return kCouldNotStart;
+  }
+  const double observed = median_of(bench.pingpong(50 * kMillisecond));
+  auto outcomes = run_rounds(bench, *chosen);
+  add_observed(outcomes, observed);
+  if (options.json) {
+    for (const auto& outcome : outcomes) std::cout << to_json(outcome).dump() << '\n';
+  }
+  print_table(options.json ? std::cerr : std::cout, outcomes);
+  const bool failed = std::ranges::any_of(outcomes, [](const Outcome& outcome) { return outcome.failed; });
+  const bool missed = std::ranges::any_of(outcomes, [](const Outcome& outcome) { return outcome.ok == false; });
+  return failed ? kCouldNotStart : missed ? kCheckFailed : kGood;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Takes the headline figures, each beside a reference of the same run.", "ring-bench"};
+  Options options;
+  app.add_option("--only", options.only, "only these measures")->delimiter(',');
+  app.add_option("--rounds", options.bench.rounds, "how often each measure has its turn")
+      ->check(CLI::Range(1U, 10'000U))
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "of each measure in each round; its reference takes half as long")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  app.add_option("--engine", options.bench.engine, "path of rdma-engine; default: beside this program");
+  app.add_option("--go-client", options.bench.go_client, "path of ring-bench-go; default: beside this program");
+  app.add_flag("--json", options.json, "print one line of JSON for each measure; the table then goes to stderr");
+  app.set_version_flag("--version", "ring-bench " RDE_VERSION);
+  std::string footer = "Measures:\n";
+  for (const auto* spec : all_measures()) {
+    footer += "  " + std::string(spec->name) + ": " + std::string(spec->what) + '\n';
+  }
+  app.footer(footer +
+             "Latencies are means of 256 round trips in a row: one sample. p99: 99 of 100 samples are at least "
+             "as good.\nExit codes: 0 good, 1 an aim was missed, 2 bad usage, 3 a measure could not run.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kGood : kBadUsage;
+  }
+  options.bench.round_length = static_cast<Nanoseconds>(options.seconds * 1e9);
+  if (options.bench.engine.empty()) options.bench.engine = find_program(argv[0], "rdma-engine");
+  if (options.bench.go_client.empty()) options.bench.go_client = find_program(argv[0], "ring-bench-go");
+  return run(options);
+}
