@@ -132,8 +132,11 @@ Descriptor AttachListener::accept() {
     if (socket || (errno != EMFILE && errno != ENFILE) || !spare_) return socket;
     spare_.reset();
     socket = Descriptor(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const bool shed = static_cast<bool>(socket);
     socket.reset();
     spare_ = open_spare();
+    // The kernel says EMFILE for an empty queue too.
+    if (!shed) return socket;
   }
 }
 

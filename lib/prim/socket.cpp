@@ -78,6 +78,7 @@ Result<Received> receive(int socket, std::span<std::byte> buffer) {
   } while (count < 0 && errno == EINTR);
   if (count < 0) {
     const int code = errno;
+    if (code == ECONNRESET) return Received{};  // closed before it read all that we sent
     auto error = system_error("receive", code);
     if (code == EAGAIN) error.status = Status::resource_exhausted;
     return error;
@@ -121,8 +122,11 @@ Result<void> send(int socket, std::span<const std::byte> message, std::span<cons
   do {
     count = sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (count < 0 && errno == EINTR);
-  if (count != static_cast<ssize_t>(message.size())) return system_error("send", errno);
-  return {};
+  if (count == static_cast<ssize_t>(message.size())) return {};
+  const int code = errno;
+  auto error = system_error("send", code);
+  if (code == EPIPE || code == ECONNRESET) error.status = Status::engine_gone;
+  return error;
 }
 
 void reserve_send_room(int socket, std::size_t bytes) {

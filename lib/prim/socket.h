@@ -31,7 +31,8 @@ struct Received {
 Result<Received> receive(int socket, std::span<std::byte> buffer);
 bool would_block(const Error& error);
 
-// One message with at most kMaxDescriptors descriptors; never raises SIGPIPE, never blocks.
+// One message with at most kMaxDescriptors descriptors; never raises SIGPIPE, never blocks. Errors: engine_gone where
+// the other side has closed, else system_error.
 constexpr std::size_t kMaxDescriptors = 32;
 Result<void> send(int socket, std::span<const std::byte> message, std::span<const int> descriptors = {});
 
