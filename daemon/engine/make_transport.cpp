@@ -1,0 +1,109 @@
+#include "engine/make_transport.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <mutex>
+
+#ifdef RDE_WITH_UCX
+#include "transport/ucx/ucx_runtime.h"
+#include "transport/ucx/ucx_transport.h"
+#endif
+
+namespace rde {
+namespace {
+
+#ifdef RDE_WITH_UCX
+
+void log_ucx(UcxLogLevel level, std::string_view line) {
+  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::err, spdlog::level::warn, spdlog::level::info,
+                                                   spdlog::level::debug};
+  spdlog::log(kLevels[static_cast<std::size_t>(level)], "ucx: {}", line);
+}
+
+// Every interface that traffic of this configuration leaves by.
+Result<std::vector<std::string>> devices_of(const Config& config) {
+  if (config.device != "auto") return std::vector<std::string>{config.device};
+  std::vector<HostPort> addresses = config.peers;
+  if (config.listen) addresses.push_back(*config.listen);
+  std::vector<std::string> devices;
+  const auto add = [&](const SocketAddress& where) -> Result<void> {
+    auto device = interface_for(where);
+    if (!device) return device.error();
+    if (std::ranges::find(devices, *device) == devices.end()) devices.push_back(std::move(*device));
+    return {};
+  };
+  for (const auto& address : addresses) {
+    const auto where = resolve(address);
+    if (!where) return where.error();
+    if (auto added = add(*where); !added) return added.error().in(address.text() + " (name one with --device)");
+  }
+  for (const auto& range : config.allow_peer) {
+    // A range that no route leads to costs nothing until a client names a host in it.
+    const auto where = resolve({range.text.substr(0, range.text.find('/')), 0});
+    if (where) (void)add(*where);
+  }
+  if (devices.empty()) devices.emplace_back("lo");
+  return devices;
+}
+
+Result<std::unique_ptr<Transport>> make_tcp(const Config& config) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    route_ucx_logs(&log_ucx);
+    spdlog::info("ucx compiled={} loaded={}", ucx_compiled_version(), ucx_runtime_version());
+  });
+  UcxOptions options;
+  auto devices = devices_of(config);
+  if (!devices) return devices.error().in("--device");
+  options.devices = std::move(*devices);
+  for (const auto& device : options.devices) {
+    if (device == "lo") continue;
+    if (!config.trusted_network) {
+      return Error{Status::invalid_request,
+                   "--device " + device +
+                       ": UCX over TCP lets whoever reaches its port write to any address of this process. Where "
+                       "every host on that network is trusted, say --trusted-network; otherwise keep to loopback"};
+    }
+    spdlog::warn("UCX over TCP is open to every host that reaches device={}; --trusted-network says that this is meant",
+                 device);
+  }
+  auto transport = UcxTransport::create(options);
+  if (!transport) return transport.error();
+  return std::unique_ptr<Transport>(std::move(*transport));
+}
+
+#endif
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> make_transport(const Config& config) {
+  switch (config.transport) {
+    case TransportChoice::automatic:
+    case TransportChoice::tcp:
+#ifdef RDE_WITH_UCX
+      return make_tcp(config);
+#else
+      if (config.transport == TransportChoice::automatic && config.peers.empty() && !config.listen)
+        return std::unique_ptr<Transport>();
+      return Error{Status::not_supported,
+                   "--transport: this engine was built without UCX; install libucx-dev and build again"};
+#endif
+    case TransportChoice::verbs:
+    case TransportChoice::ucx:
+      return Error{Status::not_supported, "--transport: this engine has no RDMA transport yet; use tcp"};
+    case TransportChoice::sim:
+      break;  // has a peer of its own; see sim_peer.h
+  }
+  return Error{Status::internal, "--transport sim is not made here"};
+}
+
+std::string transport_version() {
+#ifdef RDE_WITH_UCX
+  return ucx_runtime_version();
+#else
+  return "none";
+#endif
+}
+
+}  // namespace rde

@@ -1,0 +1,49 @@
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+
+#ifdef RDE_WITH_MIMALLOC
+#include <mimalloc.h>
+#endif
+
+#include "config/config.h"
+#include "engine/engine.h"
+#include "engine/signals.h"
+
+namespace {
+
+constexpr int kGood = 0;
+constexpr int kBadUsage = 2;
+constexpr int kCannotStart = 3;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  rde::own_signals();
+  const auto line = rde::read_command_line(argc, argv);
+  if (!line) {
+    std::fprintf(stderr, "rdma-engine: %s\n", line.error().text.c_str());
+    return kBadUsage;
+  }
+  if (line->show) {
+    std::fputs(line->show->c_str(), stdout);
+    return kGood;
+  }
+  // stdout carries the ready line alone.
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("rdma-engine"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%f%z %l %v");
+  spdlog::set_level(spdlog::level::from_str(line->config.log_level));
+
+#ifdef RDE_WITH_MIMALLOC
+  // Named here so that the linker keeps it: being loaded, it is the heap of the whole process.
+  spdlog::debug("heap mimalloc {}", mi_version());
+#endif
+  rde::Engine engine(line->config);
+  if (auto started = engine.start(); !started) {
+    spdlog::error("cannot start: {}", started.error().text);
+    return started.error().status == rde::Status::invalid_request ? kBadUsage : kCannotStart;
+  }
+  engine.run();
+  return kGood;
+}
