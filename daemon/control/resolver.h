@@ -1,14 +1,12 @@
-// Looks names up on a thread of its own, since that may take seconds.
+// Looks names up on threads of its own, since that may take seconds.
 //
-//   resolver.resolve({"storage-7", 18515}, [&](Result<SocketAddress> where) { shard.post(…); });
+//   Resolver resolver;
+//   resolver.resolve(client, {"storage-7", 18515}, [&](Result<SocketAddress> where) { … });
 #pragma once
 
-#include <condition_variable>
+#include <cstdint>
 #include <functional>
-#include <mutex>
-#include <thread>
-#include <utility>
-#include <vector>
+#include <memory>
 
 #include "base/host_port.h"
 
@@ -16,48 +14,28 @@ namespace rde {
 
 class Resolver {
  public:
+  // Runs on a thread of the resolver; should be short.
   using Answer = std::function<void(Result<SocketAddress>)>;
+  using Lookup = std::function<Result<SocketAddress>(const HostPort&)>;
 
-  Resolver() : thread_([this] { run(); }) {}
-  ~Resolver() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
+  // `lookup` is a function that may block; another one than the system's serves tests.
+  explicit Resolver(Lookup lookup = rde::resolve);
+  // No answer runs any more afterwards. Does not wait for a look-up that is under way.
+  ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  // `answer` runs on the resolver's thread. Any thread.
-  void resolve(HostPort where, Answer answer) {
-    {
-      const std::lock_guard lock(mutex_);
-      questions_.emplace_back(std::move(where), std::move(answer));
-    }
-    changed_.notify_one();
-  }
+  // Any thread. One look-up at a time for each asker, in order: one whose names take long holds up itself.
+  void resolve(std::uint64_t asker, HostPort where, Answer answer);
 
  private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return stopped_ || !questions_.empty(); });
-      if (stopped_) return;
-      auto [where, answer] = std::move(questions_.front());
-      questions_.erase(questions_.begin());
-      lock.unlock();
-      answer(rde::resolve(where));
-      lock.lock();
-    }
-  }
+  struct State;
+  static void run(const std::shared_ptr<State>& state);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::pair<HostPort, Answer>> questions_;
-  bool stopped_ = false;
-  std::thread thread_;
+  std::shared_ptr<State> state_;
 };
+
+// Whether a host is an address already, so that resolving it does not block.
+bool is_numeric(const std::string& host);
 
 }  // namespace rde

@@ -7,7 +7,7 @@
 namespace rde {
 
 void op_capabilities(Shard& shard, EngineChannel& channel, const rde_request& request) {
-  if (!is_zero(request.args)) return shard.complete_st(channel, request.tag, Status::reserved_not_zero);
+  if (!no_args(request)) return shard.complete_st(channel, request.tag, Status::reserved_not_zero);
   const auto buffer = buffer_of(channel.client().view(), request);
   if (buffer.status != Status::ok) return shard.complete_st(channel, request.tag, buffer.status);
   if (buffer.bytes.size() < sizeof(rde_capabilities))

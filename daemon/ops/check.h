@@ -1,4 +1,7 @@
 // Checks that several operations share.
+//
+//   const auto buffer = buffer_of(view, request);
+//   if (buffer.status != Status::ok) return refuse(buffer.status);
 #pragma once
 
 #include <cstring>
@@ -18,10 +21,10 @@ Args args_of(const rde_request& request) {
   return args;
 }
 
-inline bool is_zero(std::span<const std::uint8_t> bytes) {
-  std::uint8_t any = 0;
-  for (const auto byte : bytes) any = static_cast<std::uint8_t>(any | byte);
-  return any == 0;
+inline bool no_args(const rde_request& request) {
+  std::uint64_t words[sizeof request.args / sizeof(std::uint64_t)];
+  std::memcpy(words, request.args, sizeof words);
+  return (words[0] | words[1] | words[2]) == 0;
 }
 
 struct CheckedBuffer {

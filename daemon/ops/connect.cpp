@@ -30,7 +30,7 @@ void open_peer(Shard& shard, Operation& operation, const Result<SocketAddress>& 
 
 void op_connect(Shard& shard, EngineChannel& channel, const rde_request& request) {
   const auto refuse = [&](Status status) { shard.complete_st(channel, request.tag, status); };
-  if (!is_zero(request.args)) return refuse(Status::reserved_not_zero);
+  if (!no_args(request)) return refuse(Status::reserved_not_zero);
   const auto buffer = buffer_of(channel.client().view(), request);
   if (buffer.status != Status::ok) return refuse(buffer.status);
   if (request.length > kLongestAddress) return refuse(Status::invalid_address);
@@ -39,14 +39,19 @@ void op_connect(Shard& shard, EngineChannel& channel, const rde_request& request
   std::memcpy(text.data(), buffer.bytes.data(), text.size());
   const auto address = parse_host_port(text);
   if (!address || address->port == 0) return refuse(Status::invalid_address);
+  ClientState& client = channel.client();
+  if (client.lookups >= kLookupsPerClient) return refuse(Status::resource_exhausted);
   Operation* operation = shard.begin_st(channel, request);
   if (operation == nullptr) return;
-  shard.resolve_st(*address,
-                   [&shard, operation](const Result<SocketAddress>& where) { open_peer(shard, *operation, where); });
+  ++client.lookups;
+  shard.resolve_st(client.number(), *address, [&shard, operation](const Result<SocketAddress>& where) {
+    --operation->channel->client().lookups;
+    open_peer(shard, *operation, where);
+  });
 }
 
 void op_disconnect(Shard& shard, EngineChannel& channel, const rde_request& request) {
-  if (!is_zero(request.args)) return shard.complete_st(channel, request.tag, Status::reserved_not_zero);
+  if (!no_args(request)) return shard.complete_st(channel, request.tag, Status::reserved_not_zero);
   auto& peers = channel.client().peers;
   const auto found = peers.find(request.handle);
   if (found == peers.end()) {

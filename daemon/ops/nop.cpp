@@ -5,7 +5,7 @@
 namespace rde {
 
 void op_nop(Shard& shard, EngineChannel& channel, const rde_request& request) {
-  shard.complete_st(channel, request.tag, is_zero(request.args) ? Status::ok : Status::reserved_not_zero);
+  shard.complete_st(channel, request.tag, no_args(request) ? Status::ok : Status::reserved_not_zero);
 }
 
 }  // namespace rde

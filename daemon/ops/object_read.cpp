@@ -23,6 +23,7 @@ void run_job(Shard& shard, EngineChannel& channel, const rde_request& request, O
   } else if (const Status status = shard.io_st().check_peer(peer); status != Status::ok) {
     return refuse(status);
   }
+  if (!peer.is_null() && channel.client().transport_memory == nullptr) return refuse(Status::registration_failed);
   Operation* operation = shard.begin_st(channel, request);
   if (operation == nullptr) return;
   operation->peer = peer;

@@ -1,5 +1,8 @@
 // One function for each operation of the rings. They validate a private copy of the request, and end it
 // or keep it. Called on the shard's thread.
+//
+//   rde_request request;
+//   if (channel.take(request)) run_operation(shard, channel, request);
 #pragma once
 
 #include "rde_layout.h"

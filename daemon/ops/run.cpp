@@ -37,6 +37,7 @@ void run_operation(Shard& shard, EngineChannel& channel, const rde_request& requ
   if ((request.flags & ~unsigned{entry.flags}) != 0)
     return shard.complete_st(channel, request.tag, Status::invalid_flags);
   if (request.priority > RDE_PRIORITY_BULK) return shard.complete_st(channel, request.tag, Status::invalid_request);
+  if (channel.find(request.tag) != nullptr) return shard.complete_st(channel, request.tag, Status::duplicate_tag);
   if (shard.draining_st() && !entry.while_draining) return shard.complete_st(channel, request.tag, Status::draining);
   entry.run(shard, channel, request);
 }

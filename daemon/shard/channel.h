@@ -1,8 +1,13 @@
-// The engine's side of a channel: cursors, counts and operations that live in private memory alone.
+// The engine's side of a channel: cursors, counts and operations that live in private memory alone. Owner: the shard's
+// thread.
+//
+//   rde_request request;
+//   while (channel.take(request)) channel.post(request.tag, 0, 0, 0, 0, 0);
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "ring/ring.h"
 #include "segment/view.h"
@@ -37,21 +42,22 @@ class EngineChannel {
     completions_.write(
         {.lap = 0, .status = status, .flags = flags, .tag = tag, .bytes = bytes, .crc = crc, .value = value});
   }
-  void publish_cursors() {
+  // Answers how many completions were written since the last time.
+  std::uint64_t publish_cursors() {
     store_relaxed(&lines_->requests_taken, requests_.position());
     store_relaxed(&lines_->completions_posted, completions_.position());
     store_relaxed(&lines_->in_flight, std::uint64_t{in_flight});
     store_relaxed(&lines_->quarantined, std::uint64_t{quarantined});
+    return completions_.position() - std::exchange(published_, completions_.position());
   }
   [[nodiscard]] std::uint64_t taken() const { return requests_.position(); }
-  [[nodiscard]] std::uint64_t posted() const { return completions_.position(); }
 
   // Operations by tag; made when the first one does not end at once, so that idle channels stay small.
   TagTable& tags() {
-    if (!tags_) tags_ = std::make_unique<TagTable>(depth_ * (RDE_COMPLETIONS_PER_REQUEST + 1));
+    if (!tags_) tags_ = std::make_unique<TagTable>(depth_ * (RDE_COMPLETIONS_PER_REQUEST + 1), tag_seed());
     return *tags_;
   }
-  Operation* find(std::uint64_t tag) { return tags_ ? tags_->find(tag) : nullptr; }
+  Operation* find(std::uint64_t tag) { return in_flight + quarantined != 0 ? tags_->find(tag) : nullptr; }
   template <class Visit>
   void for_each_operation(Visit visit) {
     if (tags_) tags_->for_each(visit);
@@ -59,9 +65,9 @@ class EngineChannel {
 
   std::uint32_t in_flight = 0;    // first completion not written
   std::uint32_t quarantined = 0;  // first written with MORE, second not
-  std::uint32_t empty_turns = 0;
+  std::uint32_t empty_polls = 0;
   bool faulted = false;
-  bool hot = true;
+  bool hot = false;    // in its client's list of channels that are polled
   bool dirty = false;  // in the shard's list for flush
 
  private:
@@ -70,6 +76,7 @@ class EngineChannel {
   RingReader<rde_request> requests_;
   RingWriter<rde_completion> completions_;
   std::unique_ptr<TagTable> tags_;
+  std::uint64_t published_ = 0;
   std::uint32_t depth_;
   std::uint32_t index_;
 };

@@ -1,4 +1,7 @@
 // What a shard keeps of an attached client, all in private memory. Owner: the shard's thread.
+//
+//   ClientState client(std::move(given));
+//   for (EngineChannel& channel : client.channels()) …
 #pragma once
 
 #include <cstdint>
@@ -6,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "ring/doorbell.h"
@@ -48,12 +52,21 @@ class ClientState {
   Sleeper& sleeper() { return sleeper_; }
   Recorder& recorder() { return recorder_; }
 
+  // Channels that are polled, in any order; `next` is the one whose turn it is.
+  std::vector<EngineChannel*> hot;
+  std::size_t next = 0;
+  bool listed = false;      // in the shard's list of clients with a hot channel
+  std::int32_t budget = 0;  // what is left of this turn, in requests
+  // A request that costs as much as `requests` others has to be paid for, so that the other clients do not pay.
+  void charge(std::uint32_t requests) { budget -= static_cast<std::int32_t>(requests); }
+
   Memory* transport_memory = nullptr;  // the arena, registered; null without a transport
   bool gone = false;                   // detached; lives on until its operations have ended
   std::uint32_t operations = 0;        // in flight or quarantined, on all channels
   std::uint64_t quarantined_bytes = 0;
   // Peers that this client opened, by handle value, and how often.
   std::unordered_map<std::uint64_t, std::uint32_t> peers;
+  std::uint32_t lookups = 0;  // names being looked up
 
   // For the segment's counters.
   struct Counts {

@@ -43,14 +43,16 @@ class Operation final : public ObjectJob {
   Operation* next_free = nullptr;
 };
 
-// Operations of one shard; grows in blocks and never shrinks. Owner thread only.
+// Operations of one shard; grows in blocks up to `most` and never shrinks. Owner thread only.
 class OperationPool {
  public:
   explicit OperationPool(std::size_t most) : most_(most) {}
 
-  // Null when the limit is reached.
-  Operation* take() {
-    if (free_ == nullptr && !grow()) return nullptr;
+  // Null when the limit is reached, or when the asker, who holds `held`, has as many as are left for all others: so no
+  // client can take what another needs, and one alone may have half.
+  Operation* take(std::size_t held) {
+    if (used_ >= most_ || held >= most_ - used_) return nullptr;
+    if (free_ == nullptr) grow();
     Operation* operation = free_;
     free_ = operation->next_free;
     ++used_;
@@ -67,14 +69,12 @@ class OperationPool {
  private:
   static constexpr std::size_t kBlock = 256;
 
-  bool grow() {
-    if (blocks_.size() * kBlock >= most_) return false;
+  void grow() {
     blocks_.push_back(std::make_unique<Operation[]>(kBlock));
     for (std::size_t i = 0; i < kBlock; ++i) {
       blocks_.back()[i].next_free = free_;
       free_ = &blocks_.back()[i];
     }
-    return true;
   }
 
   std::size_t most_;

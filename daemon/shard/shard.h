@@ -2,18 +2,16 @@
 //
 //   Shard shard(options, …);
 //   auto started = shard.start();
-//   shard.post([&](Shard& s) { s.add_client(std::move(client)); });   // from any thread
-//   shard.stop();
+//   shard.post([&](Shard& s) { s.add_client_st(std::move(client)); });   // from any thread
+//   shard.stop(4 * kSecond);
 //
 // Everything that ends in `_st` is for the shard's own thread; so is all state behind it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -26,14 +24,16 @@
 #include "shard/operation.h"
 #include "shard/shard_io.h"
 #include "shard/shard_options.h"
+#include "shard/task_queue.h"
 #include "shard/timer_wheel.h"
 
 namespace rde {
 
 class Shard {
  public:
-  using Task = std::function<void(Shard&)>;
+  using Task = TaskQueue::Task;
 
+  // `resolver` outlives the shard.
   Shard(const ShardOptions& options, ShardIo::Factory make_io, Resolver& resolver);
   ~Shard();
   Shard(const Shard&) = delete;
@@ -41,9 +41,10 @@ class Shard {
 
   // Starts the thread and opens its transport and storage there; answers how that went.
   Result<void> start();
-  // Runs on the shard's thread soon; wakes it. Any thread. Order is kept.
+  // Runs on the shard's thread soon; wakes it. Any thread. Order is kept. Never run once the shard has stopped.
   void post(Task task);
-  // Refuses new requests, lets the running ones end for at most `bound`, closes peers, ends the thread.
+  // Refuses new requests, lets the running ones end for at most `bound` (in the last quarter they are cancelled and
+  // answered `draining`), closes peers, ends the thread.
   void stop(Nanoseconds bound);
 
   [[nodiscard]] const ShardStats& stats() const { return stats_; }
@@ -55,6 +56,7 @@ class Shard {
 
   // For operations.
   ShardIo& io_st() { return *io_; }
+  // At most a few turns old.
   [[nodiscard]] Nanoseconds now_st() const { return now_; }
   [[nodiscard]] bool draining_st() const { return draining_; }
   // Ends a request at once, or the first half of it.
@@ -65,60 +67,80 @@ class Shard {
   // Ends a kept operation: its only or its last completion.
   void end_st(Operation& operation, Status status, std::uint16_t flags, std::uint32_t bytes, std::uint32_t crc,
               std::uint64_t value);
-  // Answers the client before the source is done with the buffer.
+  // Answers the client before the source is done with the buffer, and asks the source to end.
   void answer_early_st(Operation& operation, Status status);
-  // Looks a name up on another thread; `answer` runs on this one, later.
-  void resolve_st(const HostPort& where, std::function<void(const Result<SocketAddress>&)> answer);
+  // Looks a name up on another thread; `answer` runs on this one, at once for a numeric host, else later. Lookups of
+  // one `asker` never hold up those of another.
+  void resolve_st(std::uint64_t asker, const HostPort& where, std::function<void(const Result<SocketAddress>&)> answer);
   ShardStats& stats_st() { return stats_; }
   // The client broke the ring: nothing more is taken from this channel.
   void fault_st(EngineChannel& channel, Status status);
 
  private:
+  // Life (shard.cpp).
   void run(std::promise<Result<void>>& started);
+  Result<void> open();
+  void begin_drain(Nanoseconds bound);
+  void continue_drain();
+  void close();
+  // One round (shard_turn.cpp).
   bool turn();
-  bool run_tasks();
-  bool poll_channels();
+  void run_tasks();
+  bool run_io();
+  bool poll_clients();
+  bool poll_client(ClientState& client);
   unsigned poll_channel(EngineChannel& channel);
   void handle(EngineChannel& channel, const rde_request& request);
-  bool look_at_doorbells(std::size_t clients);
+  bool make_cold(EngineChannel& channel);
   void heat(EngineChannel& channel);
+  bool look_at_doorbells(std::size_t clients);
   void flush_completions();
-  void expire_deadlines();
+  void publish_counters();
+  // Sleeping (shard_sleep.cpp).
+  Result<void> open_epoll();
+  Result<void> watch(int descriptor, bool edge);
   void idle(unsigned quiet_turns);
   void sleep();
   bool announce_sleep();
-  void wake_up(bool by_cap);
-  int sleep_milliseconds() const;
-  bool all_quiet() const;
+  [[nodiscard]] bool has_news() const;
+  void wake_up(bool slept, bool late);
+  [[nodiscard]] int sleep_milliseconds() const;
+  // Clients (shard_clients.cpp).
+  void cancel_operations(ClientState& client);
   void free_gone_clients();
-  void publish_counters();
-  void open_epoll();
-  void watch(int descriptor, bool edge);
+
+  template <class Visit>
+  void for_each_hot(Visit visit) const {
+    for (const ClientState* client : hot_clients_) {
+      for (EngineChannel* channel : client->hot) visit(*channel);
+    }
+  }
 
   ShardOptions options_;
   ShardIo::Factory make_io_;
   Resolver& resolver_;
+  std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>();
+  std::vector<Task> running_tasks_;
   std::unique_ptr<ShardIo> io_;
   std::thread thread_;
   Descriptor epoll_;
-  Descriptor task_event_;
-
-  std::mutex tasks_mutex_;
-  std::vector<Task> tasks_;
-  std::vector<Task> running_tasks_;
-  std::atomic<bool> has_tasks_{false};
 
   Nanoseconds now_ = 0;
-  Nanoseconds drain_until_ = 0;
   Nanoseconds counters_due_ = 0;
+  Nanoseconds drain_cancels_ = 0;
+  Nanoseconds drain_ends_ = 0;
   bool draining_ = false;
+  bool drain_cancelled_ = false;
   bool stopped_ = false;
+  bool io_due_ = true;  // look at the transport in the next turn, whatever its number
   unsigned turns_ = 0;
 
   std::unordered_map<std::uint64_t, std::unique_ptr<ClientState>> clients_;
   std::vector<ClientState*> client_order_;  // for the sweep over doorbells
   std::size_t next_client_ = 0;
-  std::vector<EngineChannel*> hot_;
+  std::vector<ClientState*> hot_clients_;  // with a hot channel
+  std::size_t hot_channels_ = 0;
+  std::size_t live_channels_ = 0;  // of clients that are not gone
   std::vector<EngineChannel*> dirty_;
   std::unordered_map<std::uint64_t, std::function<void()>> gone_;
   OperationPool operations_;

@@ -39,16 +39,20 @@ void Shard::add_client_st(NewClient given) {
     client->transport_memory = memory->transport;
   } else {
     // Peers cannot be read into this arena; volumes of this engine can.
-    client->recorder().note(RDE_EVENT_FAULT, 0, static_cast<std::uint64_t>(Status::registration_failed), 0);
+    client->recorder().note(now_, RDE_EVENT_FAULT, 0, static_cast<std::uint64_t>(Status::registration_failed), 0);
   }
   label_counters(client->view().counters());
-  watch(client->doorbell_descriptor(), true);
-  for (auto& channel : client->channels()) {
-    hot_.push_back(&channel);
-    store_release(&channel.lines()->state, std::uint32_t{RDE_CHANNEL_STATE_OPEN});
+  if (auto watched = watch(client->doorbell_descriptor(), true); !watched) {
+    // The client is served all the same, but it cannot wake this shard: a sleep ends by its cap.
+    client->recorder().note(now_, RDE_EVENT_FAULT, 0, static_cast<std::uint64_t>(Status::system_error), 0);
   }
   store_release(&client->view().engine_page()->state,
                 std::uint32_t{draining_ ? RDE_ENGINE_STATE_DRAINING : RDE_ENGINE_STATE_SERVING});
+  for (auto& channel : client->channels()) {
+    store_release(&channel.lines()->state, std::uint32_t{RDE_CHANNEL_STATE_OPEN});
+    heat(channel);
+  }
+  live_channels_ += client->channels().size();
   client_order_.push_back(client.get());
   clients_.emplace(number, std::move(client));
   bump(stats_.clients);
@@ -63,23 +67,28 @@ void Shard::remove_client_st(std::uint64_t number, std::function<void()> when_go
   ClientState& client = *found->second;
   client.gone = true;
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, client.doorbell_descriptor(), nullptr);
-  std::erase_if(hot_, [&](EngineChannel* channel) { return &channel->client() == &client; });
+  hot_channels_ -= client.hot.size();
+  live_channels_ -= client.channels().size();
+  client.hot.clear();
+  std::erase(hot_clients_, &client);
   std::erase_if(dirty_, [&](EngineChannel* channel) { return &channel->client() == &client; });
   std::erase(client_order_, &client);
-  for (auto& channel : client.channels()) channel.faulted = true;
+  cancel_operations(client);
   for (const auto& [peer, references] : client.peers) {
     for (std::uint32_t i = 0; i < references; ++i) io_->close_peer(Handle::from(peer));
   }
-  for (auto& channel : client.channels()) {
-    channel.for_each_operation([this](Operation& operation) {
-      if (operation.has_job && !operation.cancel_asked) {
-        operation.cancel_asked = true;
-        io_->cancel(operation.peer, operation);
-      }
-    });
-  }
   gone_.emplace(number, std::move(when_gone));
   drop(stats_.clients);
+}
+
+void Shard::cancel_operations(ClientState& client) {
+  for (auto& channel : client.channels()) {
+    channel.for_each_operation([this](Operation& operation) {
+      if (!operation.has_job || operation.cancel_asked) return;
+      operation.cancel_asked = true;
+      io_->cancel(operation.peer, operation);
+    });
+  }
 }
 
 // A segment lives until the last transfer into it has ended.

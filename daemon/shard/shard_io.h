@@ -1,4 +1,8 @@
 // Where a shard's bytes come from: its storage reader and its peers, behind one face.
+//
+//   auto peer = io.route(volume);
+//   if (peer) io.submit(*peer, job, memory);           // job.on_done() comes later, from progress()
+//   io.progress(now_ns());
 #pragma once
 
 #include <cstdint>
@@ -24,12 +28,13 @@ struct ArenaMemory {
   Memory* transport = nullptr;
 };
 
-// Owner thread only, from the factory on.
+// Owner thread only, from the factory on. The destructor ends every transfer that is left, then lets go of the arenas
+// that were not removed; it need not call on_done, but may.
 class ShardIo {
  public:
   // Called on the shard's thread.
   using Factory = std::function<Result<std::unique_ptr<ShardIo>>()>;
-  // How an attempt to reach a peer ended.
+  // How an attempt to reach a peer ended. Called once for each open_peer() that did not fail, from there or later.
   using Opened = std::function<void(Handle peer, Status status)>;
 
   virtual ~ShardIo() = default;
@@ -48,6 +53,7 @@ class ShardIo {
   // ok, or why a handle cannot be used now: invalid_handle, stale_handle, peer_down, not_supported.
   [[nodiscard]] virtual Status check_peer(Handle peer) const = 0;
   virtual void submit(Handle peer, ObjectJob& job, ArenaMemory memory) = 0;
+  // The peer may have been closed or lost since.
   virtual void cancel(Handle peer, ObjectJob& job) = 0;
 
   // A static peer is kept for ever; another goes when it is closed.

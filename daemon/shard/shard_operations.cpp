@@ -18,27 +18,21 @@ void Shard::complete_st(EngineChannel& channel, std::uint64_t tag, Status status
     channel.dirty = true;
     dirty_.push_back(&channel);
   }
-  ++client.counts.completions;
-  bump(stats_.completions);
   if (status != Status::ok) {
     ++client.counts.failures;
     bump(stats_.failures);
-    client.recorder().note(RDE_EVENT_COMPLETION, channel.index(), tag, static_cast<std::uint64_t>(status));
+    client.recorder().note(now_, RDE_EVENT_COMPLETION, channel.index(), tag, static_cast<std::uint64_t>(status));
   }
 }
 
 Operation* Shard::begin_st(EngineChannel& channel, const rde_request& request) {
   ClientState& client = channel.client();
-  if (channel.find(request.tag) != nullptr) {
-    complete_st(channel, request.tag, Status::duplicate_tag);
-    return nullptr;
-  }
   const Nanoseconds due = request.deadline_ns != 0 ? request.deadline_ns : now_ + options_.default_deadline;
   if (due <= now_) {
     complete_st(channel, request.tag, Status::deadline_exceeded);
     return nullptr;
   }
-  Operation* operation = operations_.take();
+  Operation* operation = operations_.take(client.operations);
   if (operation == nullptr) {
     complete_st(channel, request.tag, Status::resource_exhausted);
     return nullptr;
@@ -59,7 +53,7 @@ Operation* Shard::begin_st(EngineChannel& channel, const rde_request& request) {
   channel.tags().insert(request.tag, operation);
   ++channel.in_flight;
   ++client.operations;
-  client.recorder().note(RDE_EVENT_REQUEST, channel.index(), request.tag, request.op);
+  client.recorder().note(now_, RDE_EVENT_REQUEST, channel.index(), request.tag, request.op);
   deadlines_.add(operation->timer, due);
   return operation;
 }
@@ -103,9 +97,12 @@ void Shard::answer_early_st(Operation& operation, Status status) {
   }
 }
 
-void Shard::resolve_st(const HostPort& where, std::function<void(const Result<SocketAddress>&)> answer) {
-  resolver_.resolve(where, [this, answer = std::move(answer)](Result<SocketAddress> found) {
-    post([answer, found = std::move(found)](Shard&) { answer(found); });
+void Shard::resolve_st(std::uint64_t asker, const HostPort& where,
+                       std::function<void(const Result<SocketAddress>&)> answer) {
+  if (is_numeric(where.host)) return answer(resolve(where));
+  // The queue, not the shard: a slow name server can answer after the shard has gone.
+  resolver_.resolve(asker, where, [queue = queue_, answer = std::move(answer)](Result<SocketAddress> found) {
+    queue->post([answer, found = std::move(found)](Shard&) { answer(found); });
   });
 }
 
@@ -114,7 +111,7 @@ void Shard::fault_st(EngineChannel& channel, Status status) {
   channel.faulted = true;
   bump(stats_.violations);
   ++channel.client().counts.violations;
-  channel.client().recorder().note(RDE_EVENT_FAULT, channel.index(), static_cast<std::uint64_t>(status),
+  channel.client().recorder().note(now_, RDE_EVENT_FAULT, channel.index(), static_cast<std::uint64_t>(status),
                                    channel.taken());
   store_relaxed(&channel.lines()->fault_status, static_cast<std::uint32_t>(status));
   store_release(&channel.lines()->state, std::uint32_t{RDE_CHANNEL_STATE_FAULTED});

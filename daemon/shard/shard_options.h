@@ -21,16 +21,22 @@ struct ShardOptions {
   std::uint64_t max_quarantined_bytes = std::uint64_t{64} << 20;  // of one client
 };
 
-// Tunables of the loop.
-inline constexpr unsigned kRequestsPerTurn = 64;     // of one channel, before the next has its turn
-inline constexpr unsigned kColdAfterTurns = 4096;    // empty polls, before a channel is left to its doorbell
+// Tunables of the loop. What one client can cost the others in a turn is bounded, however many channels it has.
+inline constexpr unsigned kRequestsPerChannel = 64;  // taken from one channel before the client's next has its turn
+inline constexpr std::int32_t kRequestsPerClient = 128;
+inline constexpr std::size_t kPollsPerClient = 64;   // channels of one client
+inline constexpr unsigned kColdAfterPolls = 4096;    // empty polls, before a channel is left to its doorbell
 inline constexpr unsigned kIoEveryTurns = 16;        // how often a transport without work is looked at
 inline constexpr std::size_t kDoorbellsPerTurn = 8;  // clients whose doorbell is looked at in a turn
 inline constexpr unsigned kPauseTurns = 2'000;       // adaptive: quiet turns of pausing, then
 inline constexpr unsigned kYieldTurns = 200;         // of yielding, before sleeping
 inline constexpr Nanoseconds kSleepCap = 100 * kMillisecond;
+inline constexpr Nanoseconds kRingGrace = 10 * kMillisecond;  // between a client's setting a bit and its waking us
 inline constexpr Nanoseconds kCountersEvery = 100 * kMillisecond;
+inline constexpr std::uint32_t kLookupsPerClient = 32;  // names being looked up for CONNECT
 static_assert((kIoEveryTurns & (kIoEveryTurns - 1)) == 0, "used as a mask");
+static_assert(kRequestsPerClient >= static_cast<std::int32_t>(kRequestsPerChannel),
+              "a lone channel gets its whole share");
 
 // Written by the shard alone, read by the metrics thread.
 struct ShardStats {

@@ -4,22 +4,28 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "shard/shard.h"
 
 namespace rde {
 
-void Shard::open_epoll() {
+Result<void> Shard::open_epoll() {
   epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  watch(task_event_.get(), true);
-  for (const int descriptor : io_->event_descriptors()) watch(descriptor, false);
+  if (!epoll_) return system_error("epoll_create1", errno);
+  if (auto watched = watch(queue_->event(), true); !watched) return watched;
+  for (const int descriptor : io_->event_descriptors()) {
+    if (auto watched = watch(descriptor, false); !watched) return watched;
+  }
+  return {};
 }
 
-void Shard::watch(int descriptor, bool edge) {
+Result<void> Shard::watch(int descriptor, bool edge) {
   epoll_event event{};
   event.events = EPOLLIN | (edge ? static_cast<std::uint32_t>(EPOLLET) : 0U);
   event.data.fd = descriptor;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return system_error("epoll_ctl", errno);
+  return {};
 }
 
 void Shard::idle(unsigned quiet_turns) {
@@ -46,45 +52,56 @@ void Shard::idle(unsigned quiet_turns) {
 }
 
 void Shard::sleep() {
-  if (!announce_sleep()) {
-    wake_up(false);
-    return;
-  }
-  const int timeout = sleep_milliseconds();
-  bump(stats_.sleeps);
+  io_due_ = true;  // whatever ends the sleep, the transport may be the reason
+  if (!announce_sleep()) return wake_up(false, false);
   std::array<epoll_event, 64> events;
-  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
+  const auto wait = [&](int milliseconds) {
+    return epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), milliseconds) != 0;
+  };
+  bump(stats_.sleeps);
+  const bool woken = wait(sleep_milliseconds());
+  // Nobody woke us and yet there is work: either its writer is between setting the bit and waking us, or a wake-up is
+  // lost.
+  const bool late = !woken && has_news() && !wait(static_cast<int>(kRingGrace / kMillisecond));
   now_ = now_ns();
-  wake_up(count == 0 && timeout == static_cast<int>(kSleepCap / kMillisecond));
+  wake_up(true, late);
 }
 
 // False when there is news already.
 bool Shard::announce_sleep() {
-  for (EngineChannel* channel : hot_) store_relaxed(&channel->lines()->request_cold, std::uint32_t{1});
+  for_each_hot([](EngineChannel& channel) { store_relaxed(&channel.lines()->request_cold, std::uint32_t{1}); });
   for (ClientState* client : client_order_) client->sleeper().announce();
   full_fence();  // SYNC POINT cold, SYNC POINT doorbell: whoever publishes now sees a cold ring and an odd word
-  const bool ringing = std::ranges::any_of(client_order_, [](ClientState* client) { return client->sleeper().any(); });
-  const bool waiting = std::ranges::any_of(hot_, [](EngineChannel* channel) { return channel->has_request(); });
-  return !ringing && !waiting && !has_tasks_.load(std::memory_order_acquire) && io_->arm();
+  return !has_news() && !queue_->any() && io_->arm();
 }
 
-void Shard::wake_up(bool by_cap) {
-  bool late = false;
+bool Shard::has_news() const {
+  if (std::ranges::any_of(client_order_, [](ClientState* client) { return client->sleeper().any(); })) return true;
+  for (ClientState* client : hot_clients_) {
+    const auto waiting =
+        std::ranges::find_if(client->hot, [](EngineChannel* channel) { return channel->has_request(); });
+    if (waiting == client->hot.end()) continue;
+    client->next = static_cast<std::size_t>(waiting - client->hot.begin());  // polled first
+    return true;
+  }
+  return false;
+}
+
+void Shard::wake_up(bool slept, bool late) {
   for (ClientState* client : client_order_) {
-    if (by_cap && client->sleeper().any()) {
-      client->sleeper().count_late_wakeup();
-      late = true;
-    }
+    if (slept) client->sleeper().count_sleep();
+    if (late && client->sleeper().any()) client->sleeper().count_late_wakeup();
     client->sleeper().wake();
   }
   if (late) bump(stats_.late_wakeups);
-  for (EngineChannel* channel : hot_) store_relaxed(&channel->lines()->request_cold, std::uint32_t{0});
+  for_each_hot([](EngineChannel& channel) { store_relaxed(&channel.lines()->request_cold, std::uint32_t{0}); });
   look_at_doorbells(client_order_.size());
 }
 
 int Shard::sleep_milliseconds() const {
   Nanoseconds until = now_ + kSleepCap;
-  for (const Nanoseconds due : {deadlines_.next_due(), io_->next_timer(), draining_ ? drain_until_ : 0}) {
+  const Nanoseconds drain = !draining_ ? 0 : drain_cancelled_ ? drain_ends_ : drain_cancels_;
+  for (const Nanoseconds due : {deadlines_.next_due(until), io_->next_timer(), drain}) {
     if (due != 0) until = std::min(until, due);
   }
   return until <= now_ ? 0 : static_cast<int>((until - now_ + kMillisecond - 1) / kMillisecond);

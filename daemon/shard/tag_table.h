@@ -1,5 +1,9 @@
 // The operations of one channel by the client's tag: open addressing, a fixed capacity, no allocation after the start.
 // Owner thread only.
+//
+//   TagTable table(320, tag_seed());
+//   table.insert(tag, operation);
+//   if (Operation* running = table.find(tag)) …
 #pragma once
 
 #include <bit>
@@ -10,16 +14,29 @@ namespace rde {
 
 class Operation;
 
+// A number that no client can know, one for the life of the process.
+std::uint64_t tag_seed();
+
 class TagTable {
  public:
   // Room for `most` tags.
-  explicit TagTable(std::uint32_t most) : slots_(std::bit_ceil(std::size_t{most} * 2)), mask_(slots_.size() - 1) {}
+  TagTable(std::uint32_t most, std::uint64_t seed)
+      : slots_(std::bit_ceil(std::size_t{most} * 2)), mask_(slots_.size() - 1), seed_(seed) {}
 
   [[nodiscard]] Operation* find(std::uint64_t tag) const {
     for (std::size_t at = home(tag); slots_[at].operation != nullptr; at = (at + 1) & mask_) {
       if (slots_[at].tag == tag) return slots_[at].operation;
     }
     return nullptr;
+  }
+
+  // Where a tag goes, before it is cut to the size of the table. Tags are the client's choice: where it knew their
+  // places, it could make every look-up a long walk. The mixer is that of MurmurHash3.
+  static std::uint64_t mix(std::uint64_t tag, std::uint64_t seed) {
+    std::uint64_t x = tag ^ seed;
+    x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCDU;
+    x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53U;
+    return x ^ (x >> 33);
   }
 
   // `visit` must not insert or erase.
@@ -57,14 +74,11 @@ class TagTable {
     Operation* operation = nullptr;
   };
 
-  [[nodiscard]] std::size_t home(std::uint64_t tag) const {
-    // Tags are the client's choice: without mixing, it could choose them to collide.
-    std::uint64_t mixed = (tag ^ (tag >> 32)) * 0x9E3779B97F4A7C15U;
-    return static_cast<std::size_t>(mixed >> 20) & mask_;
-  }
+  [[nodiscard]] std::size_t home(std::uint64_t tag) const { return static_cast<std::size_t>(mix(tag, seed_)) & mask_; }
 
   std::vector<Slot> slots_;
   std::size_t mask_;
+  std::uint64_t seed_;
 };
 
 }  // namespace rde

@@ -7,6 +7,7 @@
 // Owner thread only. Adding and removing cost the same however many timers there are; nothing is allocated.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -61,14 +62,16 @@ class TimerWheel {
   }
 
   [[nodiscard]] std::size_t count() const { return count_; }
-  // When advance() should be called next, at the latest; 0 when there is no timer.
-  [[nodiscard]] Nanoseconds next_due() const {
-    if (count_ == 0) return 0;
-    for (Nanoseconds ahead = 1; ahead <= kSlots; ++ahead) {
+  // When advance() should be called next, at the latest; 0 when no timer needs it before `until`.
+  [[nodiscard]] Nanoseconds next_due(Nanoseconds until) const {
+    const Nanoseconds end = until / kTick + 1;
+    if (count_ == 0 || end <= tick_) return 0;
+    const Nanoseconds last = std::min(end - tick_, kSlots);
+    for (Nanoseconds ahead = 1; ahead <= last; ++ahead) {
       const Timer& slot = slots_[(tick_ + ahead) % kSlots];
       if (slot.next != &slot) return (tick_ + ahead) * kTick;
     }
-    return (tick_ + kSlots) * kTick;
+    return 0;
   }
 
  private:
