@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 
 #include "control/memory_limit.h"
@@ -15,6 +17,7 @@ namespace {
 
 constexpr Nanoseconds kHandshakeTime = 5 * kSecond;
 constexpr std::size_t kMostHandshakes = 256;
+constexpr unsigned kAcceptsAtOnce = 64;  // before other descriptors have their turn
 constexpr std::uint32_t kDefaultChannels = 1;
 constexpr std::uint32_t kDefaultDepth = 64;
 
@@ -32,32 +35,32 @@ AttachService::AttachService(const Config& config, std::uint64_t epoch, EventLoo
   most_bytes_ = config.max_segment_bytes != 0 ? config.max_segment_bytes : memory_limit() / 2;
 }
 
-AttachService::~AttachService() = default;
+AttachService::~AttachService() {
+  refuse_new();
+  for (const auto& [descriptor, connection] : connections_) loop_.remove(descriptor);
+  for (const auto& [number, client] : clients_) {
+    if (client.process) loop_.remove(client.process.get());
+  }
+  if (gone_->event) loop_.remove(gone_->event.get());
+}
 
 Result<void> AttachService::start() {
   auto event = prim::make_event();
   if (!event) return event.error();
   gone_->event = std::move(*event);
-  auto added = loop_.add(gone_->event.get(), [this] {
-    std::uint64_t count = 0;
-    (void)!::read(gone_->event.get(), &count, sizeof count);
-    std::vector<std::uint64_t> numbers;
-    {
-      const std::lock_guard lock(gone_->mutex);
-      numbers.swap(gone_->numbers);
-    }
-    for (const auto number : numbers) forget(number);
-  });
-  if (!added) return added;
+  if (auto added = loop_.add(gone_->event.get(), [this] { forget_gone(); }); !added) return added;
   auto listener = AttachListener::open({config_.socket, config_.socket_mode, config_.socket_group});
   if (!listener) return listener.error();
   listener_ = std::make_unique<AttachListener>(std::move(*listener));
-  return loop_.add(listener_->descriptor(), [this] { accept(); });
+  auto added = loop_.add(listener_->descriptor(), [this] { accept(); });
+  listening_ = static_cast<bool>(added);
+  return added;
 }
 
 void AttachService::refuse_new() {
   if (!listener_) return;
-  loop_.remove(listener_->descriptor());
+  if (listening_) loop_.remove(listener_->descriptor());
+  listening_ = false;
   listener_.reset();
 }
 
@@ -68,6 +71,8 @@ void AttachService::tick() {
     if (!connection.attach->is_attached() && now - connection.since > kHandshakeTime) late.push_back(descriptor);
   }
   for (const int descriptor : late) close(descriptor, "the handshake took too long");
+  if (listener_ && !listening_)
+    listening_ = static_cast<bool>(loop_.add(listener_->descriptor(), [this] { accept(); }));
 }
 
 void AttachService::reload(const Config& config) {
@@ -78,12 +83,38 @@ void AttachService::reload(const Config& config) {
 std::size_t AttachService::attached() const { return clients_.size(); }
 
 void AttachService::accept() {
-  while (Descriptor socket = listener_->accept()) {
-    if (connections_.size() - clients_.size() >= kMostHandshakes) continue;  // closes it
+  for (unsigned i = 0; i < kAcceptsAtOnce; ++i) {
+    Descriptor socket = listener_->accept();
+    if (!socket) {
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) pause_accepting(errno);
+      return;
+    }
+    if (handshakes() >= kMostHandshakes) close_oldest_handshake();
     const int descriptor = socket.get();
     if (!loop_.add(descriptor, [this, descriptor] { on_readable(descriptor); })) continue;
-    connections_[descriptor] = {std::make_unique<AttachConnection>(std::move(socket), *this), now_ns()};
+    connections_[descriptor] = {std::make_unique<AttachConnection>(std::move(socket), *this), now_ns(), 0};
   }
+}
+
+// Without descriptors or memory the listener would stay readable, and this thread busy: looked at again by tick().
+void AttachService::pause_accepting(int error_number) {
+  spdlog::warn("cannot accept attach connections: {}; raise the limit of open files (LimitNOFILE)",
+               std::strerror(error_number));
+  loop_.remove(listener_->descriptor());
+  listening_ = false;
+}
+
+std::size_t AttachService::handshakes() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(connections_, [](const auto& entry) { return !entry.second.attach->is_attached(); }));
+}
+
+// Whoever connects and says nothing must not keep out those who come after.
+void AttachService::close_oldest_handshake() {
+  const auto oldest = std::ranges::min_element(connections_, {}, [](const auto& entry) {
+    return entry.second.attach->is_attached() ? ~Nanoseconds{0} : entry.second.since;
+  });
+  close(oldest->first, "too many handshakes at once; the oldest makes room");
 }
 
 void AttachService::on_readable(int descriptor) {
@@ -98,11 +129,22 @@ void AttachService::on_readable(int descriptor) {
 void AttachService::close(int descriptor, const std::string& reason) {
   const auto found = connections_.find(descriptor);
   if (found == connections_.end()) return;
-  const auto number = found->second.attach->client_number();
+  const auto number = found->second.client;
   if (!reason.empty()) spdlog::warn("attach connection ended client={} reason=\"{}\"", number, reason);
   loop_.remove(descriptor);
   connections_.erase(found);
   if (number != 0) detach(number);
+}
+
+void AttachService::forget_gone() {
+  std::uint64_t count = 0;
+  (void)!::read(gone_->event.get(), &count, sizeof count);
+  std::vector<std::uint64_t> numbers;
+  {
+    const std::lock_guard lock(gone_->mutex);
+    numbers.swap(gone_->numbers);
+  }
+  for (const auto number : numbers) forget(number);
 }
 
 bool AttachService::may_attach(const prim::PeerIdentity& who) const {
@@ -159,6 +201,7 @@ std::variant<AttachOffer, Refusal> AttachService::offer(const rde_attach_hello& 
   client.attached_ns = now_ns();
   client.bytes = client.segment->view().header().total_size;
   watch_process(client, serving_);
+  connections_.at(serving_).client = number;
   bytes_ += client.bytes;
   AttachOffer offer{client.segment, std::move(*wake), {client.doorbell->get()}, kVersion};
   clients_.emplace(number, std::move(client));

@@ -1,4 +1,11 @@
 // Who may attach, what each client gets, and when it is gone. Runs on the control thread.
+//
+//   AttachService attach(config, epoch, loop, shards);
+//   if (auto started = attach.start(); !started) return started;
+//   while (serving) {
+//     loop.run_once(1000);
+//     attach.tick();
+//   }
 #pragma once
 
 #include <cstdint>
@@ -18,7 +25,7 @@ namespace rde {
 
 class AttachService final : public AttachHost {
  public:
-  // `shards` outlive the service. `epoch` tells this life of the engine from every other.
+  // `loop` and `shards` outlive the service. `epoch` tells this life of the engine from every other.
   AttachService(const Config& config, std::uint64_t epoch, EventLoop& loop,
                 std::vector<std::unique_ptr<Shard>>& shards);
   ~AttachService();
@@ -56,9 +63,14 @@ class AttachService final : public AttachHost {
   struct Connection {
     std::unique_ptr<AttachConnection> attach;
     Nanoseconds since = 0;
+    std::uint64_t client = 0;  // that was made for it, welcomed or not
   };
 
   void accept();
+  void pause_accepting(int error_number);
+  void forget_gone();
+  [[nodiscard]] std::size_t handshakes() const;
+  void close_oldest_handshake();
   void on_readable(int descriptor);
   void close(int descriptor, const std::string& reason);
   void detach(std::uint64_t number);
@@ -73,6 +85,7 @@ class AttachService final : public AttachHost {
   EventLoop& loop_;
   std::vector<std::unique_ptr<Shard>>& shards_;
   std::unique_ptr<AttachListener> listener_;
+  bool listening_ = false;  // the loop watches the listener
   std::unordered_map<int, Connection> connections_;
   std::unordered_map<std::uint64_t, Client> clients_;
   std::uint64_t next_number_ = 1;

@@ -14,27 +14,30 @@ Result<EventLoop> EventLoop::make() {
 }
 
 Result<void> EventLoop::add(int descriptor, Handler handler) {
+  const std::uint32_t generation = ++generation_;
   epoll_event event{};
   event.events = EPOLLIN | EPOLLRDHUP;
-  event.data.fd = descriptor;
+  event.data.u64 = std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(descriptor);
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return system_error("epoll_ctl", errno);
-  handlers_[descriptor] = std::move(handler);
+  watches_[descriptor] = {generation, std::make_shared<const Handler>(std::move(handler))};
   return {};
 }
 
 void EventLoop::remove(int descriptor) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
-  handlers_.erase(descriptor);
+  watches_.erase(descriptor);
 }
 
 void EventLoop::run_once(int timeout_ms) {
   std::array<epoll_event, 64> events;
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
   for (int i = 0; i < count; ++i) {
-    const auto found = handlers_.find(events[static_cast<std::size_t>(i)].data.fd);
-    if (found == handlers_.end()) continue;  // an earlier handler removed it
-    const Handler handler = found->second;   // a copy: it may remove itself
-    handler();
+    const std::uint64_t data = events[static_cast<std::size_t>(i)].data.u64;
+    const auto found = watches_.find(static_cast<int>(static_cast<std::uint32_t>(data)));
+    // An earlier handler may have removed it; its number may even be another's already.
+    if (found == watches_.end() || found->second.generation != data >> 32) continue;
+    const auto handler = found->second.handler;  // held: it may remove itself
+    (*handler)();
   }
 }
 

@@ -3,11 +3,12 @@
 //   loop.add(fd, [&] { … });
 //   loop.run_once(1000);
 //
-// One thread. A handler may add and remove any descriptor, its own too.
+// One thread. A handler may add and remove any descriptor, its own too. A descriptor is removed before it is closed.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <unordered_map>
 
 #include "base/descriptor.h"
@@ -28,8 +29,14 @@ class EventLoop {
  private:
   explicit EventLoop(Descriptor epoll) : epoll_(std::move(epoll)) {}
 
+  struct Watch {
+    std::uint32_t generation = 0;
+    std::shared_ptr<const Handler> handler;
+  };
+
   Descriptor epoll_;
-  std::unordered_map<int, Handler> handlers_;
+  std::uint32_t generation_ = 0;
+  std::unordered_map<int, Watch> watches_;
 };
 
 }  // namespace rde
