@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "config/option.h"
 #include "version.h"
@@ -18,8 +19,12 @@ Error invalid(const std::string& name, const std::string& value, const std::stri
 
 Result<void> apply(Config& config, const Option& option, const std::string& shown,
                    const std::vector<std::string>& values) {
-  if (values.size() > 1 && !option.repeatable)
+  if (values.empty()) return {};
+  if (option.clear) {
+    option.clear(config);
+  } else if (values.size() > 1) {
     return invalid(shown, values.back(), "given more than once; want one value");
+  }
   for (const auto& value : values) {
     if (auto bad = option.set(config, value); !bad.empty()) return invalid(shown, value, bad);
   }
@@ -35,11 +40,11 @@ const std::map<std::string, std::map<std::string, std::string>>& older_tables() 
   return tables;
 }
 
-std::string text_of(const toml::node& node) {
+std::optional<std::string> text_of(const toml::node& node) {
   if (const auto text = node.value_exact<std::string>()) return *text;
   if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
   if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
-  return {};
+  return std::nullopt;
 }
 
 Result<void> apply_node(Config& config, const std::string& shown, const std::string& key, const toml::node& node) {
@@ -50,10 +55,23 @@ Result<void> apply_node(Config& config, const std::string& shown, const std::str
                                               "); rdma-engine --help lists the names, written here with '_' for '-'"};
   }
   std::vector<std::string> values;
+  const auto add = [&](const toml::node& item) -> Result<void> {
+    auto text = text_of(item);
+    if (!text) {
+      std::ostringstream kind;
+      kind << item.type();
+      return invalid(shown, kind.str(), "want a string, an integer, true or false, or a list of such");
+    }
+    values.push_back(std::move(*text));
+    return {};
+  };
   if (const auto* list = node.as_array()) {
-    for (const auto& item : *list) values.push_back(text_of(item));
-  } else {
-    values.push_back(text_of(node));
+    for (const auto& item : *list) {
+      if (auto added = add(item); !added) return added;
+    }
+    if (values.empty() && option->clear) option->clear(config);
+  } else if (auto added = add(node); !added) {
+    return added;
   }
   return apply(config, *option, shown, values);
 }
@@ -91,7 +109,13 @@ Result<void> apply_file(Config& config, const std::string& path) {
 }
 
 // What only together makes sense.
-Result<void> check(const Config& config) {
+Result<void> finish(Config& config) {
+  if (config.listen && !config.listen_names_port) config.listen->port = config.port;
+  if (config.max_segment_bytes != 0 && config.segment_size > config.max_segment_bytes) {
+    return invalid("--segment-size", std::to_string(config.segment_size),
+                   "more than --max-segment-bytes (" + std::to_string(config.max_segment_bytes) +
+                       ") leaves for all clients together; raise that or lower this");
+  }
   if (config.listen && config.exports.empty()) {
     return Error{Status::invalid_request,
                  "--listen " + config.listen->text() + ": nothing to serve; name a directory with --export"};
@@ -105,11 +129,21 @@ Result<Config> read_config_file(const std::string& path) {
   Config config;
   config.config_file = path;
   if (auto applied = apply_file(config, path); !applied) return applied.error();
+  if (auto finished = finish(config); !finished) return finished.error().in(path);
   return config;
+}
+
+Result<Config> read_again(const Config& running) {
+  std::vector<const char*> argv;
+  for (const auto& argument : running.arguments) argv.push_back(argument.c_str());
+  auto line = read_command_line(static_cast<int>(argv.size()), argv.data());
+  if (!line) return line.error();
+  return line->config;
 }
 
 Result<CommandLine> read_command_line(int argc, const char* const* argv) {
   CommandLine line;
+  line.config.arguments.assign(argv, argv + argc);
   CLI::App app("rdma-engine: moves object bytes between SeaweedFS volumes and memory that clients have mapped");
   app.name("rdma-engine");
   app.set_version_flag("--version", std::string("rdma-engine ") + kVersion);
@@ -143,7 +177,7 @@ Result<CommandLine> read_command_line(int argc, const char* const* argv) {
     auto values = option.value.empty() ? std::vector<std::string>(switched[&option] ? 1 : 0, "true") : given[&option];
     if (auto applied = apply(line.config, option, shown, values); !applied) return applied.error();
   }
-  if (auto checked = check(line.config); !checked) return checked.error();
+  if (auto finished = finish(line.config); !finished) return finished.error();
   return line;
 }
 

@@ -1,4 +1,9 @@
 // Everything that an operator can set; from the command line and from a TOML file, by the same names.
+//
+//   auto line = read_command_line(argc, argv);
+//   if (!line) return usage(line.error().text);
+//   if (line->show) return print(*line->show);
+//   Engine engine(line->config);
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +34,8 @@ struct Config {
 
   std::vector<std::string> exports;
   std::optional<HostPort> listen;
-  std::uint16_t port = 18515;  // where `listen` names none
+  bool listen_names_port = true;  // false: it is `port`
+  std::uint16_t port = 18515;
   std::vector<HostPort> peers;
   std::vector<Cidr> allow_peer;
   TransportChoice transport = TransportChoice::automatic;
@@ -50,6 +56,7 @@ struct Config {
   std::string log_level = "info";
   std::optional<HostPort> metrics;
   std::string config_file;
+  std::vector<std::string> arguments;  // the command line, for read_again()
 };
 
 // What the command line asks for. `show` is a text to print before a good exit (help, version).
@@ -58,11 +65,14 @@ struct CommandLine {
   std::optional<std::string> show;
 };
 
-// Reads the file that --config names, then the command line over it. Errors name the option or key, its value, and what
-// would be right.
+// Reads the file that --config names, then the command line over it: an option that is given there replaces what the
+// file says, lists too. Errors (invalid_request) name the option or key, its value, and what would be right.
 Result<CommandLine> read_command_line(int argc, const char* const* argv);
 
-// Reads the file alone, for a reload. Starts from the defaults.
+// The same again, for a reload: the file may have changed, the command line has not.
+Result<Config> read_again(const Config& running);
+
+// Reads the file alone. Starts from the defaults.
 Result<Config> read_config_file(const std::string& path);
 
 }  // namespace rde
