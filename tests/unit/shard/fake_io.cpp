@@ -1,0 +1,127 @@
+#include "fake_io.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "prim/socket.h"
+
+namespace rde::test {
+
+FakeIo::FakeIo(IoCounts& counts) : counts_(counts) {
+  auto event = prim::make_event();
+  if (event) news_ = std::move(*event);
+}
+
+FakeIo::~FakeIo() = default;
+
+unsigned FakeIo::progress(Nanoseconds) {
+  ++counts_.progressed;
+  ending_.swap(ready_);
+  const auto done = static_cast<unsigned>(ending_.size());
+  for (ObjectJob* job : ending_) job->on_done();
+  ending_.clear();
+  return done;
+}
+
+bool FakeIo::arm() {
+  ++counts_.armed;
+  return !refuse_arm && ready_.empty();
+}
+
+Result<ArenaMemory> FakeIo::add_arena(std::span<std::byte> arena) {
+  if (refuse_arenas) return Error{Status::registration_failed, "refused by the test"};
+  ++counts_.arenas;
+  return ArenaMemory{reinterpret_cast<Memory*>(arena.data())};
+}
+
+void FakeIo::remove_arena(std::span<std::byte> arena, ArenaMemory memory) {
+  if (memory.transport == nullptr) return;
+  CHECK(memory.transport == reinterpret_cast<Memory*>(arena.data()));
+  --counts_.arenas;
+}
+
+std::optional<Handle> FakeIo::route(std::uint32_t) const { return served_by; }
+
+Status FakeIo::check_peer(Handle peer) const { return peers_.contains(peer.value()) ? Status::ok : peer_status; }
+
+void FakeIo::submit(Handle, ObjectJob& job, ArenaMemory) {
+  ++counts_.submitted;
+  if (!automatic) return jobs_.push_back(&job);
+  std::ranges::fill(job.destination, fill_of(job.id.needle));
+  make_ready(job, Status::ok, static_cast<std::uint32_t>(job.destination.size()), RDE_COMPLETION_FLAG_END);
+}
+
+void FakeIo::cancel(Handle, ObjectJob& job) {
+  ++counts_.cancelled;
+  if (obedient && std::erase(jobs_, &job) != 0) make_ready(job, Status::cancelled, 0, 0);
+}
+
+bool FakeIo::finish(std::uint64_t tag, Status status, std::uint32_t bytes, std::uint16_t flags) {
+  const auto found =
+      std::ranges::find_if(jobs_, [&](ObjectJob* job) { return static_cast<Operation*>(job)->request.tag == tag; });
+  if (found == jobs_.end()) return false;
+  ObjectJob& job = **found;
+  jobs_.erase(found);
+  make_ready(job, status, bytes, flags);
+  return true;
+}
+
+void FakeIo::finish_all(Status status) {
+  for (ObjectJob* job : jobs_) make_ready(*job, status, 0, 0);
+  jobs_.clear();
+}
+
+const Operation* FakeIo::job(std::uint64_t tag) const {
+  for (ObjectJob* job : jobs_) {
+    if (static_cast<Operation*>(job)->request.tag == tag) return static_cast<Operation*>(job);
+  }
+  return nullptr;
+}
+
+void FakeIo::make_ready(ObjectJob& job, Status status, std::uint32_t bytes, std::uint16_t flags) {
+  job.status = status;
+  job.bytes = bytes;
+  job.flags = flags;
+  job.crc = 0xC0FFEE;
+  job.object_size = 1'000'000;
+  ready_.push_back(&job);
+}
+
+Result<Handle> FakeIo::open_peer(const SocketAddress&, Opened opened) {
+  if (opening == Opening::fails_at_once) return Error{Status::peer_not_allowed, "refused by the test"};
+  if (opening == Opening::at_once) {
+    open(opened, Status::ok);
+  } else {
+    opening_.push_back(std::move(opened));
+    if (opening == Opening::fails_later) open_waiting(Status::peer_unreachable);
+  }
+  return Handle{next_peer_, 1};
+}
+
+void FakeIo::open_waiting(Status status) {
+  while (!opening_.empty()) {
+    const Opened opened = std::move(opening_.front());
+    opening_.pop_front();
+    open(opened, status);
+  }
+}
+
+void FakeIo::open(const Opened& opened, Status status) {
+  const Handle peer{next_peer_, 1};
+  if (status == Status::ok) {
+    ++peers_[peer.value()];
+    ++counts_.peers;
+  }
+  opened(peer, status);
+}
+
+void FakeIo::close_peer(Handle peer) {
+  const auto found = peers_.find(peer.value());
+  CHECK(found != peers_.end());
+  if (found == peers_.end()) return;
+  --counts_.peers;
+  if (--found->second == 0) peers_.erase(found);
+}
+
+}  // namespace rde::test
