@@ -42,9 +42,12 @@ build_cpp() { # VARIANT
   mkdir -p "$to"
   for program in $cpp_programs; do
     path=$(find "$dir" -type f -name "$program" -perm -u+x -not -path "$to/*" -print -quit)
-    [ -n "$path" ] && ln -sf "$path" "$to/$program"
+    if [ -z "$path" ]; then
+      echo "the build made no $program" >&2
+      return 1
+    fi
+    ln -sf "$path" "$to/$program"
   done
-  return 0
 }
 
 # Programs of Go modules lie in their cmd folders.
