@@ -2,8 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <cstring>
 #include <random>
+#include <vector>
 
 #include "rde_layout.h"
 #include "slot_memory.h"
@@ -136,6 +137,30 @@ TEST_CASE("a reader that stopped is not overtaken by the words it left behind") 
   for (std::uint64_t i = 0; i < 6; ++i) writer.write(request_number(i));
   rde_request request;
   CHECK_FALSE(late.read(request));  // its slot holds a later lap: a broken credit, not a request
+}
+
+TEST_CASE("every byte of a slot but its lap arrives") {
+  std::mt19937_64 random(5);
+  const auto check = [&]<class Slot>(Slot) {
+    SlotMemory<Slot> memory(2);
+    RingWriter<Slot> writer(memory.slots(), 2);
+    RingReader<Slot> reader(memory.slots(), 2);
+    std::uint8_t bytes[sizeof(Slot)];
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    Slot slot;
+    std::memcpy(&slot, bytes, sizeof slot);
+    writer.write(slot);
+    Slot got{};
+    REQUIRE(reader.read(got));
+    CHECK(got.lap == 1);
+    got.lap = slot.lap;
+    CHECK(std::memcmp(&got, bytes, sizeof got) == 0);
+    CHECK(std::memcmp(memory.word(0, 0) + 1, bytes + 8, sizeof bytes - 8) == 0);  // as the layout has it
+  };
+  for (unsigned turn = 0; turn < 100; ++turn) {
+    check(rde_request{});
+    check(rde_completion{});
+  }
 }
 
 TEST_CASE("the lap that a caller gives is not the one that is published") {
