@@ -13,9 +13,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/atomic.h"
 #include "ring/position.h"
+#include "ring/slot_words.h"
 
 namespace rde {
 
@@ -24,13 +26,17 @@ namespace detail {
 // Slots move as whole words, each loaded or stored exactly once, so that a value that was checked is
 // the value that is used. Word 0 holds the lap in its low half and is published last.
 template <class Slot>
-inline constexpr std::size_t kWords = sizeof(Slot) / sizeof(std::uint64_t);
-
-template <class Slot>
 std::uint64_t* words_of(Slot* slot) {
   static_assert(std::endian::native == std::endian::little, "the layout is little-endian");
   static_assert(sizeof(Slot) % sizeof(std::uint64_t) == 0 && offsetof(Slot, lap) == 0);
   return reinterpret_cast<std::uint64_t*>(slot);
+}
+
+// Unrolled, whatever the compiler thinks of a loop: then words stay in registers.
+template <class Slot, class Visit>
+void for_each_word_behind_lap(Visit visit) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (visit(I + 1), ...); }
+  (std::make_index_sequence<kSlotWords<Slot> - 1>{});
 }
 
 }  // namespace detail
@@ -44,12 +50,11 @@ class RingWriter {
   // Publishes a slot; `slot.lap` is ignored. Never blocks.
   void write(const Slot& slot) {
     std::uint64_t* to = detail::words_of(&slots_[shape_.slot_of(position_)]);
-    std::uint64_t from[detail::kWords<Slot>];
-    __builtin_memcpy(from, &slot, sizeof slot);
-    for (std::size_t i = 1; i < detail::kWords<Slot>; ++i) store_relaxed(&to[i], from[i]);
-    from[0] = (from[0] & ~std::uint64_t{0xFFFFFFFF}) | shape_.lap_of(position_);
+    std::uint64_t from[kSlotWords<Slot>];
+    pack(slot, from);
+    detail::for_each_word_behind_lap<Slot>([&](std::size_t i) { store_relaxed(&to[i], from[i]); });
     // SYNC POINT ring: pairs with the acquire in RingReader::read; the words above are visible first.
-    store_release(&to[0], from[0]);
+    store_release(&to[0], from[0] | shape_.lap_of(position_));
     ++position_;
   }
 
@@ -71,12 +76,12 @@ class RingReader {
   // Copies the next slot; false when it is not there yet.
   bool read(Slot& slot) {
     const std::uint64_t* from = detail::words_of(&slots_[shape_.slot_of(position_)]);
-    std::uint64_t copy[detail::kWords<Slot>];
+    std::uint64_t copy[kSlotWords<Slot>];
     // SYNC POINT ring: pairs with the release in RingWriter::write.
     copy[0] = load_acquire(&from[0]);
     if (static_cast<std::uint32_t>(copy[0]) != shape_.lap_of(position_)) return false;
-    for (std::size_t i = 1; i < detail::kWords<Slot>; ++i) copy[i] = load_relaxed(&from[i]);
-    __builtin_memcpy(&slot, copy, sizeof slot);
+    detail::for_each_word_behind_lap<Slot>([&](std::size_t i) { copy[i] = load_relaxed(&from[i]); });
+    unpack(copy, slot);
     ++position_;
     return true;
   }

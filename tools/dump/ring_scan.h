@@ -59,9 +59,9 @@ struct SlotCopy {
 template <class Slot>
 SlotCopy<Slot> copy_slot(const Slot& slot) {
   const auto* from = reinterpret_cast<const std::uint64_t*>(&slot);
-  std::uint64_t words[detail::kWords<Slot>];
+  std::uint64_t words[kSlotWords<Slot>];
   // Each load acquires, so the second look at the lap comes after all others.
-  for (std::size_t i = 0; i < detail::kWords<Slot>; ++i) words[i] = load_acquire(&from[i]);
+  for (std::size_t i = 0; i < kSlotWords<Slot>; ++i) words[i] = load_acquire(&from[i]);
   SlotCopy<Slot> copy;
   __builtin_memcpy(&copy.slot, words, sizeof copy.slot);
   copy.stable = lap_of_slot(slot) == copy.slot.lap;
