@@ -44,6 +44,9 @@ type Client struct {
 	wakes   atomic.Uint64
 }
 
+// Epoch tells one life of the engine from every other: after a restart it is another one.
+func (c *Client) Epoch() uint64 { return c.welcome.Epoch }
+
 // Done is closed when the engine is gone or the client was closed. Err says which.
 func (c *Client) Done() <-chan struct{} { return c.done }
 

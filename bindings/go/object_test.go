@@ -170,10 +170,10 @@ func TestAMissingObjectIsSaidAtOnce(t *testing.T) {
 
 // An object is replaced by one of the same size at every point of a stream: each stream gives one version, or an error.
 func TestAReplacedObjectNeverComesOutMixed(t *testing.T) {
-	const size = 6*pieceBytes + 11
+	const size = 3*pieceBytes + 11
 	versions := [][]byte{noise(size), bytes.Repeat([]byte{1}, size), noise(size + 1)}
 	for _, next := range []int{1, 2} {
-		for point := uint64(1); point <= 10; point++ {
+		for point := uint64(1); point <= 7; point++ {
 			var reads atomic.Uint64
 			var e *enginetest.Engine
 			e = enginetest.Start(t, enginetest.Options{SegmentSize: 8 << 20, Script: func(_ *enginetest.Conn, r *enginetest.Request) bool {
@@ -231,10 +231,10 @@ func TestDamagedPackedBytesAreCorrupt(t *testing.T) {
 func TestUnpackingEndsWithTheContext(t *testing.T) {
 	e := enginetest.Start(t, enginetest.Options{})
 	c := attachTo(t, e, Options{})
-	e.Put(testID(object), enginetest.Object{Data: pack(t, make([]byte, 256<<20)), Flags: layout.CompletionFlagGzip}) // 256 KiB stored
+	e.Put(testID(object), enginetest.Object{Data: pack(t, make([]byte, 32<<20)), Flags: layout.CompletionFlagGzip}) // 32 KiB stored
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(10*time.Millisecond, cancel)
-	_, err := opened(c.ReadRange(ctx, 0, object, 255<<20, 1<<20))
+	time.AfterFunc(2*time.Millisecond, cancel)
+	_, err := opened(c.ReadRange(ctx, 0, object, 31<<20, 1<<20))
 	if err == nil {
 		t.Skip("unpacked before the context ended")
 	}
