@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	rde "github.com/rdma-engine/rdma-engine/bindings/go"
 	"github.com/rdma-engine/rdma-engine/tests/integration/harness"
 )
 
@@ -64,3 +65,5 @@ func objectsFile(t *testing.T, objects []harness.Object) string {
 	}
 	return path
 }
+
+func rdeOptions() rde.Options { return rde.Options{Channels: 1} }

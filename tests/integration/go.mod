@@ -1,7 +1,9 @@
 module github.com/rdma-engine/rdma-engine/tests/integration
 
-go 1.26
+go 1.26.0
 
 require github.com/rdma-engine/rdma-engine/bindings/go v0.0.0
+
+require golang.org/x/sys v0.50.0 // indirect
 
 replace github.com/rdma-engine/rdma-engine/bindings/go => ../../bindings/go

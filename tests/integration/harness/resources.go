@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Descriptors counts the open files of a process whose link contains a text; "" counts all.
@@ -60,3 +61,22 @@ func CaughtSignals(t *testing.T, pid int) uint64 {
 	}
 	return mask
 }
+
+// CPUTicks is the processor time of a process, in hundredths of a second.
+func CPUTicks(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+2:]))
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	if err1 != nil || err2 != nil {
+		t.Fatalf("cannot read /proc/%d/stat", pid)
+	}
+	return user + system
+}
+
+// Pause is two seconds in which a process may show what it does when nobody asks for anything.
+func Pause() { time.Sleep(2 * time.Second) }
