@@ -29,7 +29,7 @@ die() {
 # Folders of the Go modules in this repository, one a line.
 go_modules() {
   local mod
-  for mod in "$repo"/*/go.mod "$repo"/*/*/go.mod; do
+  for mod in "$repo"/*/go.mod "$repo"/*/*/go.mod "$repo"/*/*/*/go.mod; do
     [ -f "$mod" ] && dirname "$mod"
   done
   return 0
