@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 
 namespace rde::tools {
@@ -12,7 +11,6 @@ namespace {
 constexpr Nanoseconds kLook = 10 * kMillisecond;
 constexpr Nanoseconds kMargin = kSecond;  // the engine answers a deadline itself; this much later it is not going to
 constexpr std::uint32_t kMostTold = 5;
-constexpr std::size_t kBatch = 64;
 
 }  // namespace
 
@@ -70,12 +68,11 @@ bool Producer::turn() {
 }
 
 bool Producer::reap_all() {
-  std::array<Reaped, kBatch> batch;
   std::size_t count = 0;
-  while (count < batch.size() && channel_->reap(batch[count])) ++count;
+  while (count < batch_.size() && channel_->reap(batch_[count])) ++count;
   // One look at the clock for all of them, after the last: none is told to have come earlier than it did.
   now_ = now_ns();
-  for (std::size_t i = 0; i < count; ++i) on_reaped(batch[i]);
+  for (std::size_t i = 0; i < count; ++i) on_reaped(batch_[i]);
   return count > 0;
 }
 

@@ -5,6 +5,7 @@
 //   total.merge(producer.tally());
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -72,6 +73,7 @@ class Producer {
   Connection::Lease lease_;
   Channel* channel_ = nullptr;
 
+  std::array<Reaped, 64> batch_;
   std::vector<Job> jobs_;
   std::vector<std::uint32_t> idle_;     // jobs that can be started
   std::vector<std::uint32_t> starved_;  // jobs that wait for a buffer
