@@ -59,7 +59,9 @@ Result<SocketAddress> PeerHub::listen(const SocketAddress& where) {
 const PeerHub::Entry* PeerHub::find(Handle peer) const {
   if (peer.index >= entries_.size()) return nullptr;
   const Entry& entry = entries_[peer.index];
-  return entry.generation == peer.generation && entry.peer != nullptr ? &entry : nullptr;
+  // A peer that is given back has no handle any more, however long its link takes to end.
+  const bool is_held = entry.is_static || entry.opens != 0;
+  return is_held && entry.generation == peer.generation && entry.peer != nullptr ? &entry : nullptr;
 }
 
 PeerHub::Entry* PeerHub::find(Handle peer) { return const_cast<Entry*>(std::as_const(*this).find(peer)); }

@@ -110,14 +110,7 @@ void mark_descriptors_close_on_exec() {
     int fd = -1;
     if (std::from_chars(name.data(), name.data() + name.size(), fd).ec != std::errc{} || fd <= STDERR_FILENO) continue;
     const int flags = ::fcntl(fd, F_GETFD);
-    if (flags < 0 || (flags & FD_CLOEXEC) != 0) continue;
-    int domain = 0;
-    socklen_t length = sizeof(domain);
-    const bool is_socket = ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0;
-    std::array<char, 64> target{};
-    const bool is_event = ::readlinkat(::dirfd(directory), entry->d_name, target.data(), target.size() - 1) > 0 &&
-                          std::string_view(target.data()).starts_with("anon_inode:[event");
-    if (is_event || (is_socket && domain != AF_UNIX)) ::fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ::fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
   }
   ::closedir(directory);
 }

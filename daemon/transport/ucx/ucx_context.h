@@ -31,7 +31,8 @@ Result<std::string> interface_for(const SocketAddress& where);
 
 Error ucx_error(Status status, std::string_view what, ucs_status_t code);
 
-// Marks sockets and event descriptors close-on-exec: UCX opens its own without it.
+// Marks every descriptor but the standard three close-on-exec: UCX opens its own without it, and what was inherited is
+// nobody's.
 void mark_descriptors_close_on_exec();
 
 // Owner thread only. Endpoints, listeners and memory of it go before it does.

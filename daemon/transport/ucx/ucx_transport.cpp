@@ -227,6 +227,7 @@ void UcxTransport::greet(UcxLink& link) {
   }
   link.state_ = UcxLink::State::up;
   --unsettled_;
+  mark_descriptors_close_on_exec();  // connecting opened more of them
   link.observer_->on_up(link);
 }
 
