@@ -14,8 +14,7 @@ bool VolumeSnapshot::refresh(const VolumeList* list) {
   ids.clear();
   list->list(ids);
   std::ranges::sort(ids);
-  const auto repeated = std::ranges::unique(ids);
-  ids.erase(repeated.begin(), repeated.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   if (ids.size() > wire::kMaxVolumes) ids.resize(wire::kMaxVolumes);
   return true;
 }
