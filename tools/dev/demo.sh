@@ -7,7 +7,7 @@
 
 need_packages build demo
 need_go
-build_cpp plain
+build_cpp plain programs
 build_go "$bin"
 
 work=$(mktemp -d)

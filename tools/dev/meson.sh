@@ -24,10 +24,11 @@ configure() { # VARIANT
   esac
 }
 
-build_cpp() { # VARIANT
+build_cpp() { # VARIANT [all|programs]
   local dir=$build/$1 to program path
+  local -a targets=()
   mkdir -p "$build"
-  say "Building C++ ($1)"
+  say "Building C++ ($1${2:+, $2 only})"
   configure "$1" >"$build/$1-configure.log" 2>&1 || {
     tail -n 30 "$build/$1-configure.log" >&2
     return 1
@@ -37,7 +38,10 @@ build_cpp() { # VARIANT
     tail -n 30 "$build/$1-configure.log" >&2
     return 1
   }
-  ninja -C "$dir" -j "$jobs" --quiet || return 1
+  if [ "${2:-all}" = programs ]; then
+    mapfile -t targets < <(program_targets "$dir")
+  fi
+  ninja -C "$dir" -j "$jobs" --quiet "${targets[@]}" || return 1
   to=$(programs_dir "$1")
   mkdir -p "$to"
   for program in $cpp_programs; do
@@ -47,6 +51,14 @@ build_cpp() { # VARIANT
       return 1
     fi
     ln -sf "$path" "$to/$program"
+  done
+}
+
+# The names that ninja has for the programs.
+program_targets() { # BUILD_FOLDER
+  local program
+  for program in $cpp_programs; do
+    ninja -C "$1" -t targets all | sed -n "s#^\(.*/$program\): .*#\1#p"
   done
 }
 

@@ -65,7 +65,7 @@ go_suite() { # GO_TEST_OPTIONS... -- MODULE_FOLDER...
 
 # Programs that Go tests start: the plain build.
 build_programs() {
-  build_cpp plain
+  build_cpp plain programs
   build_go "$bin"
 }
 
