@@ -7,6 +7,7 @@ pids=()
 start() {
   local log=$1
   shift
+  : >"$log"
   "$@" >"$log" 2>"$log.err" </dev/null &
   started=$!
   pids+=("$started")
