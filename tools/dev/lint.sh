@@ -62,14 +62,14 @@ file_lengths() {
   local long
   long=$(files '*.c' '*.cpp' '*.h' '*.go' '*.py' '*.sh' '*.build' | by_hand |
     xargs -0r wc -l | awk '$2 != "total" && $1 > 400 { print $2 ": " $1 " lines, at most 400" }')
-  printf '%s' "$long"
+  printf '%s\n' "$long"
   [ -z "$long" ]
 }
 
 go_format() {
   local differ
   differ=$(files '*.go' | xargs -0r gofmt -l)
-  printf '%s' "$differ"
+  printf '%s\n' "$differ"
   [ -z "$differ" ]
 }
 

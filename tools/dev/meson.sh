@@ -12,7 +12,10 @@ programs_dir() { # VARIANT
 
 configure() { # VARIANT
   local dir=$build/$1
-  [ -f "$dir/build.ninja" ] && return 0
+  if [ -f "$dir/build.ninja" ]; then
+    ninja -C "$dir" --quiet build.ninja # configures again where a meson.build has changed
+    return
+  fi
   # The sanitizers replace malloc themselves; shared objects then have symbols that only the program defines.
   local -a sanitized=(-Db_lundef=false -Dmimalloc=disabled --buildtype=debug -Doptimization=1)
   rm -rf "$dir"
@@ -30,11 +33,6 @@ build_cpp() { # VARIANT [all|programs]
   mkdir -p "$build"
   say "Building C++ ($1${2:+, $2 only})"
   configure "$1" >"$build/$1-configure.log" 2>&1 || {
-    tail -n 30 "$build/$1-configure.log" >&2
-    return 1
-  }
-  # Before the build proper, so that what meson says when it configures again is not in the way.
-  ninja -C "$dir" --quiet build.ninja >>"$build/$1-configure.log" 2>&1 || {
     tail -n 30 "$build/$1-configure.log" >&2
     return 1
   }

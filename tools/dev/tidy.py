@@ -1,26 +1,35 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the C++ sources of this repository: tidy.py BUILD_DIR JOBS
 
-Takes the sources from the compile commands of BUILD_DIR, so that only what is built is checked.
+Takes the sources from the compile commands of BUILD_DIR, so that only what is built is checked, and each once.
 """
 import concurrent.futures
 import json
+import os
 import subprocess
 import sys
+import tempfile
 
 
-def tidy(build_dir, source):
-    done = subprocess.run(["clang-tidy", "--quiet", "-p", build_dir, source], capture_output=True, text=True, check=False)
+def tidy(commands_dir, source):
+    done = subprocess.run(["clang-tidy", "--quiet", "-p", commands_dir, source], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
 
 def main(build_dir, jobs):
     with open(f"{build_dir}/compile_commands.json", encoding="utf-8") as file:
         commands = json.load(file)
-    sources = sorted({command["file"] for command in commands if command["file"].endswith(".cpp")})
+    by_source = {}
+    for command in commands:
+        source = os.path.normpath(os.path.join(command["directory"], command["file"]))
+        if source.endswith(".cpp"):
+            by_source[source] = command
     bad = 0
-    with concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
-        for source, (code, output) in zip(sources, pool.map(lambda s: tidy(build_dir, s), sources)):
+    with tempfile.TemporaryDirectory() as once, concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
+        with open(f"{once}/compile_commands.json", "w", encoding="utf-8") as file:
+            json.dump(list(by_source.values()), file)
+        sources = sorted(by_source)
+        for source, (code, output) in zip(sources, pool.map(lambda s: tidy(once, s), sources)):
             if code:
                 bad += 1
                 print(f"{source}\n{output}")
