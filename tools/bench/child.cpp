@@ -3,34 +3,58 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <thread>
-
-extern char** environ;
+#include <utility>
 
 namespace rde::tools {
 
+namespace {
+
+// In the new process, where only calls that are safe in a signal handler are: becomes the program, or tells why not.
+[[noreturn]] void become(char** argv, int output, const char* log, int failure) {
+  // Whoever is killed in the middle of a measure must not leave an engine that spins for ever.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int errors = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (errors >= 0 && dup2(output, STDOUT_FILENO) >= 0 && dup2(errors, STDERR_FILENO) >= 0) execv(argv[0], argv);
+  const int code = errno;
+  (void)!write(failure, &code, sizeof code);
+  _exit(127);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Child>> Child::start(std::vector<std::string> words, const std::string& log) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
-  Descriptor output(ends[0]);
-  const Descriptor input(ends[1]);
+  std::array<int, 2> out{}, failure{};
+  if (pipe2(out.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
+  Descriptor output(out[0]);
+  Descriptor input(out[1]);
+  if (pipe2(failure.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
+  const Descriptor failed(failure[0]);
+  Descriptor fails(failure[1]);
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  pid_t pid = -1;
-  const int code = posix_spawn(&pid, words.front().c_str(), &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (code != 0) return system_error("start '" + words.front() + "'", code);
+  const pid_t pid = fork();
+  if (pid < 0) return system_error("fork", errno);
+  if (pid == 0) become(argv.data(), input.get(), log.c_str(), fails.get());
+  fails.reset();
+  input.reset();
+  int code = 0;
+  ssize_t count = 0;
+  // Ends without a byte once the program runs.
+  do {
+    count = read(failed.get(), &code, sizeof code);
+  } while (count < 0 && errno == EINTR);
+  if (count > 0) {
+    waitpid(pid, nullptr, 0);
+    return system_error("start '" + words.front() + "'", code);
+  }
   return std::unique_ptr<Child>(new Child(pid, std::move(output)));
 }
 
@@ -81,17 +105,14 @@ Result<std::string> Child::wait_for_line(std::string_view start, Nanoseconds tim
   return Error{Status::deadline_exceeded, "it did not print '" + std::string(start) + "' in time"};
 }
 
-Result<std::string> Child::wait_for_end(Nanoseconds timeout) {
+Result<Child::Ended> Child::wait_for_end(Nanoseconds timeout) {
   const Nanoseconds deadline = now_ns() + timeout;
   while (read_more(deadline)) {
   }
   if (!at_end_) return Error{Status::deadline_exceeded, "it did not end in time"};
-  if (waitpid(pid_, &status_, 0) == pid_) reaped_ = true;
-  if (!WIFEXITED(status_) || WEXITSTATUS(status_) != 0) {
-    return Error{Status::operation_failed, WIFEXITED(status_) ? "it exited with " + std::to_string(WEXITSTATUS(status_))
-                                                              : "it was killed by a signal"};
-  }
-  return std::move(text_);
+  if (!reaped_ && waitpid(pid_, &status_, 0) == pid_) reaped_ = true;
+  const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+  return Ended{code, std::exchange(text_, {})};
 }
 
 Child::Pause::Pause(const Child& child) : pid_(child.pid_) {

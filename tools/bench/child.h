@@ -28,8 +28,13 @@ class Child {
 
   // The next line of its stdout that starts with `start`. Errors: deadline_exceeded, operation_failed (it ended).
   Result<std::string> wait_for_line(std::string_view start, Nanoseconds timeout);
-  // All that it still prints, until it ends. Errors: deadline_exceeded; operation_failed when it did not exit with 0.
-  Result<std::string> wait_for_end(Nanoseconds timeout);
+  struct Ended {
+    int code = 0;  // as it exited; 128 and the signal that killed it otherwise
+    std::string output;
+  };
+  // All that it still prints, and how it ends. Errors: deadline_exceeded.
+  Result<Ended> wait_for_end(Nanoseconds timeout);
+  [[nodiscard]] pid_t pid() const { return pid_; }
 
   // Stands still while this lives, so that its processor is free for a reference.
   class Pause {

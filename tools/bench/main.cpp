@@ -1,4 +1,5 @@
 // ring-bench: the headline figures, each beside a reference of the same run.
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,8 @@ namespace {
 
 using namespace rde;
 using namespace rde::tools;
+
+volatile sig_atomic_t g_stop = 0;
 
 struct Options {
   BenchOptions bench;
@@ -62,9 +65,9 @@ struct Running {
 std::vector<Outcome> run_rounds(Bench& bench, const std::vector<const MeasureSpec*>& chosen) {
   std::vector<Running> running;
   for (const auto* spec : chosen) running.push_back({spec, spec->make(bench), {}, std::nullopt});
-  for (unsigned i = 0; i < bench.options().rounds; ++i) {
+  for (unsigned i = 0; i < bench.options().rounds && g_stop == 0; ++i) {
     for (auto& entry : running) {
-      if (entry.stopped) continue;
+      if (entry.stopped || g_stop != 0) continue;
       auto round = entry.measure->round(bench.options().round_length);
       if (round) {
         entry.rounds.push_back(std::move(*round));
@@ -96,6 +99,9 @@ int run(const Options& options) {
     std::cerr << "ring-bench: " << chosen.error().text << '\n';
     return kBadUsage;
   }
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_stop = 1; };
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
   Bench bench(options.bench);
   if (auto pinned = pin_thread(bench.placement().client); !pinned) {
     std::cerr << "ring-bench: " << pinned.error().text << '\n';

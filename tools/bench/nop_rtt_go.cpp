@@ -24,9 +24,12 @@ class NopRttGo final : public Measure {
                                "--milliseconds", std::to_string(length / kMillisecond)},
                               *bench_.folder() + "/go.log");
     if (!child) return child.error();
-    auto text = (*child)->wait_for_end(length + 30 * kSecond);
-    if (!text) return text.error().in(program);
-    const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    auto ended = (*child)->wait_for_end(length + 30 * kSecond);
+    if (!ended) return ended.error().in(program);
+    if (ended->code != 0) {
+      return Error{Status::operation_failed, program + " exited with " + std::to_string(ended->code)};
+    }
+    const auto json = nlohmann::json::parse(ended->output, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains("samples") || !json["samples"].is_array()) {
       return Error{Status::operation_failed, program + " did not print {\"samples\": [...]}"};
     }
