@@ -20,8 +20,11 @@ unsigned Responder::progress() {
   unsigned events = 0;
   if (snapshot_.refresh(volumes_)) {
     ++events;
+    needs_look_ = true;
     for (auto& session : sessions_) session->announce_anew();
   }
+  if (!needs_look_) return events;
+  needs_look_ = false;
   for (auto& session : sessions_) session->announce();
   events += static_cast<unsigned>(std::erase_if(sessions_, [](const auto& session) { return session->is_gone(); }));
   return events;

@@ -56,6 +56,7 @@ class Responder final : public LinkAcceptor {
   VolumeSnapshot snapshot_;
   bool draining_ = false;
   bool is_pumping_ = false;
+  bool needs_look_ = false;  // a session is gone, or has volumes to announce
   std::vector<std::unique_ptr<ServeSession>> sessions_;
   List<ServeSession> waiting_;  // with queued requests
   Pool<Serve> serves_;

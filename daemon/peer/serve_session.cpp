@@ -75,6 +75,7 @@ void ServeSession::announce() {
   const Status status = announcer_.advance(*link_, responder_.snapshot_);
   if (status != Status::ok && status != Status::peer_down)
     link_->close({status, "the peer does not take its messages"});
+  responder_.needs_look_ |= !announcer_.is_done();
 }
 
 Result<void> ServeSession::take(const wire::Head& head, std::span<const std::byte> message) {
@@ -140,6 +141,7 @@ void ServeSession::fail_link(const Error& error) {
 void ServeSession::on_down(Link& link, const Error& why) {
   if (is_serving_) spdlog::info("peer {} left: {}", link.remote().text(), why.text);
   link_ = nullptr;
+  responder_.needs_look_ = true;
   if (is_listed()) responder_.waiting_.remove(*this);
   while (Serve* serve = small_.pop_front()) responder_.release(*serve);
   while (Serve* serve = large_.pop_front()) responder_.release(*serve);

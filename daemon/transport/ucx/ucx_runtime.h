@@ -1,4 +1,5 @@
-// What UCX does to the whole process, taken in hand.
+// What UCX does to the whole process, taken in hand. Linking this sets UCX_CM_REUSEADDR=y in the
+// environment, where it is not set yet, before main() begins.
 //
 //   int main() {
 //     rde::take_back_signals();                 // first thing: UCX took them when it was loaded
