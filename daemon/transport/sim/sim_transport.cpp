@@ -2,7 +2,7 @@
 
 #include <netinet/in.h>
 
-#include <cstring>
+#include <algorithm>
 
 namespace rde {
 namespace {
@@ -138,6 +138,11 @@ unsigned SimTransport::progress(Nanoseconds now) {
     ++events;
   }
   return events;
+}
+
+bool SimTransport::busy() const {
+  return std::ranges::any_of(
+      inbox_, [](const auto& entry) { return entry.second.what != SimPacket::What::connect_timeout; });
 }
 
 Nanoseconds SimTransport::next_timer() const { return inbox_.empty() ? kNoTimer : inbox_.begin()->first; }

@@ -29,7 +29,7 @@ class SimTransport final : public Transport {
   void remove_memory(Memory* memory) override { memories_.remove(memory); }
 
   unsigned progress(Nanoseconds now) override;
-  [[nodiscard]] bool busy() const override { return !inbox_.empty(); }
+  [[nodiscard]] bool busy() const override;
   [[nodiscard]] Nanoseconds next_timer() const override;
   [[nodiscard]] int event_descriptor() const override { return -1; }
   bool arm() override { return inbox_.empty(); }
