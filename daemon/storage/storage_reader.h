@@ -30,7 +30,7 @@ class StorageReader final : public ObjectSource {
   // Over a queue of the caller's, which writes to `event`.
   StorageReader(VolumeStore& store, std::unique_ptr<ReadQueue> queue, Descriptor event);
   // Cancels what is under way and waits for the kernel to let go of the buffers; calls on_done of those jobs.
-  ~StorageReader();
+  ~StorageReader() override;
   StorageReader(const StorageReader&) = delete;
   StorageReader& operator=(const StorageReader&) = delete;
 

@@ -92,7 +92,8 @@ void SimLink::handle_begin(SimPacket& packet) {
   }
   it->receiving = true;
   packet.what = SimPacket::What::transfer_end;
-  transport_.post(transport_.fabric_.now() + packet.duration + transport_.fabric_.hold_, std::move(packet));
+  const Nanoseconds arrives = transport_.fabric_.now() + packet.duration + transport_.fabric_.hold_;
+  transport_.post(arrives, std::move(packet));
 }
 
 void SimLink::handle_end(SimPacket& packet) {
