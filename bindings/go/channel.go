@@ -34,27 +34,20 @@ type entry struct {
 	tag      uint64
 	length   uint32
 	block    arena.Block
-	answer   layout.Completion // private copy
-	err      *Error            // the client's own verdict
-	wake     chan struct{}     // capacity 1; made when the first caller parks here
+	answer   outcome       // without a lap
+	wake     chan struct{} // capacity 1; made when the first caller parks here
 	timer    *time.Timer
 }
 
-// op is a request under way, from begin until await. spin: its caller has to poll.
+// op is a request under way, from begin until await. spin: its caller has to poll, from position at on.
 type op struct {
 	ch   *channel
 	e    *entry
+	at   uint64
 	spin bool
 }
 
 var noBlock arena.Block
-
-// outcome is how a request ended for its caller. A valid block is the caller's to give back.
-type outcome struct {
-	answer layout.Completion
-	block  arena.Block
-	err    *Error
-}
 
 // channel is one request ring and one completion ring. Who holds mu may submit, reap for everybody, and change entries.
 type channel struct {
@@ -75,10 +68,11 @@ type channel struct {
 	quarantined uint32
 	promised    uint32 // credits handed to those who waited, not used yet
 	queue       []*creditWaiter
-	live        int  // entries held by a caller
-	spinners    int  // callers that poll
-	polled      bool // the poller polls
-	cold        bool // what we last stored in completion_cold
+	live        int    // entries held by a caller
+	spinners    int    // callers that poll
+	polled      bool   // the poller polls
+	polledAt    uint64 // the poller's own: where it polls
+	cold        bool   // what we last stored in completion_cold
 	faulted     bool
 	gone        bool // let go of the mapping
 	closed      *Error
@@ -145,18 +139,17 @@ func (ch *channel) usable() *Error {
 	return nil
 }
 
-// submit writes a request; there is room and a free entry. With spin the caller is going to poll. True when the engine has
+// submit writes a request, with a tag of its own; there is room and a free entry. With spin the caller is going to poll. True when the engine has
 // to be woken with wakeEngine, after the lock is given back.
 func (ch *channel) submit(r *layout.Request, block arena.Block, held, spin bool) (*entry, bool) {
 	index := ch.free[len(ch.free)-1]
 	ch.free = ch.free[:len(ch.free)-1]
 	e := &ch.entries[index]
-	e.finished, e.held, e.phase, e.length, e.block, e.err = false, held, outstanding, r.Length, block, nil
+	e.finished, e.held, e.phase, e.length, e.block = false, held, outstanding, r.Length, block
 	if e.done.Load() { // most callers reap their own answer, and never set it
 		e.done.Store(false)
 	}
 	e.tag = (e.tag>>32+1)<<32 | uint64(index)
-	r.Tag = e.tag
 	ch.outstanding++
 	ch.submitted++
 	if held {
@@ -167,7 +160,9 @@ func (ch *channel) submit(r *layout.Request, block arena.Block, held, spin bool)
 		ch.spinners++
 	}
 	ch.setCold(ch.spinners == 0 && !ch.polled)
-	ch.requests.Write((*ring.Request)(unsafe.Pointer(r)))
+	args := (*[3]uint64)(unsafe.Pointer(&r.Args))
+	ch.requests.Write(uint64(r.Op)<<32|uint64(r.Flags)<<40|uint64(r.Priority)<<48, e.tag, r.Handle, r.DeadlineNS,
+		uint64(r.BufferPage)|uint64(r.Length)<<32, args[0], args[1], args[2])
 	ch.lines.RequestsPosted = ch.requests.Position() // for tools
 	// SYNC POINT cold: Write ended with a full fence; the engine fences between making its ring cold and polling it again.
 	return e, atomic.LoadUint32(&ch.lines.RequestCold) != 0 && ch.bell.Ring(ch.index)
@@ -209,12 +204,16 @@ func (ch *channel) recycle(e *entry) {
 
 // take hands the outcome of a finished entry to its caller.
 func (ch *channel) take(e *entry) outcome {
-	o := outcome{answer: e.answer, err: e.err}
-	if e.phase == idle {
-		o.block, e.block = e.block, noBlock
+	o := e.answer
+	o.head &^= blockBack
+	if e.phase == idle && e.block.Pages() != 0 {
+		o.head |= blockBack
+		e.block = noBlock
 	}
 	ch.drop(e)
-	ch.grant() // it may have been free entries that were short
+	if len(ch.queue) > 0 {
+		ch.grant() // it may have been free entries that were short
+	}
 	return o
 }
 
@@ -232,7 +231,7 @@ func (ch *channel) fail(err *Error) {
 		case idle:
 			continue
 		case outstanding:
-			e.answer, e.err = layout.Completion{}, err
+			e.answer = outcome{err: err}
 			ch.finish(e, nil)
 		}
 		e.phase = idle

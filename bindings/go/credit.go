@@ -21,23 +21,31 @@ func (c *Client) start() uint32 {
 	var here byte
 	const golden = 0x9E3779B97F4A7C15
 	hash := uint64(uintptr(unsafe.Pointer(&here))>>12) * golden
-	return uint32(hash>>32) % uint32(len(c.channels))
+	return uint32(hash >> 32 * uint64(len(c.channels)) >> 32)
+}
+
+// after is the channel so many behind the first, around the end.
+func (c *Client) after(first uint32, i int) *channel {
+	i += int(first)
+	if i >= len(c.channels) {
+		i -= len(c.channels)
+	}
+	return c.channels[i]
 }
 
 // begin submits a request on some channel. It waits for a credit until ctx ends, at most as long as an operation may take;
 // with try it does not wait, and gives ring_full. The block becomes the entry's, or is given back on an error.
 func (c *Client) begin(ctx context.Context, r *layout.Request, block arena.Block, spin, try bool) (op, *Error) {
 	first := c.start()
-	var failed *Error
-	for i := range uint32(len(c.channels)) {
-		ch := c.channels[(first+i)%uint32(len(c.channels))]
+	for i := range c.channels {
+		ch := c.after(first, i)
 		if !ch.mu.TryLock() {
-			if i+1 < uint32(len(c.channels)) {
+			if i+1 < len(c.channels) {
 				continue
 			}
 			ch.mu.Lock()
 		}
-		if failed = ch.usable(); failed == nil && len(ch.queue) == 0 && ch.room(ch.spare()) {
+		if ch.usable() == nil && len(ch.queue) == 0 && ch.room(ch.spare()) {
 			return c.launch(ch, r, block, spin), nil
 		}
 		ch.mu.Unlock()
@@ -52,7 +60,7 @@ func (c *Client) begin(ctx context.Context, r *layout.Request, block arena.Block
 // launch submits with the channel's lock held, and gives it back.
 func (c *Client) launch(ch *channel, r *layout.Request, block arena.Block, spin bool) op {
 	e, wake := ch.submit(r, block, true, spin)
-	o := op{ch, e, e.spinning}
+	o := op{ch, e, ch.completions.Position(), e.spinning}
 	ch.mu.Unlock()
 	if wake {
 		c.wakeEngine(ch)
@@ -62,8 +70,8 @@ func (c *Client) launch(ch *channel, r *layout.Request, block arena.Block, spin 
 
 func (c *Client) beginInLine(ctx context.Context, first uint32, r *layout.Request, block arena.Block, spin bool) (op, *Error) {
 	var failed *Error
-	for i := range uint32(len(c.channels)) {
-		ch := c.channels[(first+i)%uint32(len(c.channels))]
+	for i := range c.channels {
+		ch := c.after(first, i)
 		if failed = ch.lockCredit(ctx); failed == nil {
 			return c.launch(ch, r, block, spin), nil
 		}

@@ -57,7 +57,7 @@ func (h *heapClient) next(r *layout.Request) bool {
 
 // complete answers as the engine.
 func (h *heapClient) complete(c *layout.Completion) {
-	h.completions.Write((*ring.Completion)(unsafe.Pointer(c)))
+	h.completions.Write(*(*ring.Completion)(unsafe.Pointer(c)))
 }
 
 // serve answers NOPs until the client is done, and fails the test on anything that is not one.
@@ -117,8 +117,10 @@ func (h *heapClient) spinNop(ctx context.Context) error {
 		return failed
 	}
 	for {
-		if out, ok := h.look(o.ch, o.e); ok {
-			_, err := h.conclude("nop", out)
+		out, at, ok := h.look(o.ch, o.e, o.at)
+		o.at = at
+		if ok {
+			_, err := h.conclude("nop", out, noBlock)
 			return err
 		}
 		runtime.Gosched()

@@ -22,7 +22,7 @@ func (c *Client) deadline(ctx context.Context) uint64 {
 	return c.clock.at(time.Now().Add(c.patience))
 }
 
-// do carries a request out. The block is the outcome's again where that is valid, or given back.
+// do carries a request out. After a good answer its block is the caller's again; else it is given back.
 func (c *Client) do(ctx context.Context, name string, r *layout.Request, block arena.Block) (outcome, error) {
 	if ctx.Err() != nil {
 		c.giveBack(block)
@@ -32,22 +32,25 @@ func (c *Client) do(ctx context.Context, name string, r *layout.Request, block a
 	if err != nil {
 		return outcome{}, err.with(name)
 	}
-	return c.conclude(name, c.await(ctx, o))
+	return c.conclude(name, c.await(ctx, o), block)
 }
 
 // conclude turns everything but a good answer into an error, and gives its block back.
-func (c *Client) conclude(name string, out outcome) (outcome, error) {
+func (c *Client) conclude(name string, out outcome, block arena.Block) (outcome, error) {
+	if out.err == nil && out.status() == StatusOk && out.flags()&layout.CompletionFlagMore == 0 {
+		return out, nil
+	}
 	failed := out.err
 	switch {
 	case failed != nil:
-	case Status(out.answer.Status) != StatusOk:
-		failed = &Error{Status: Status(out.answer.Status)}
-	case out.answer.Flags&layout.CompletionFlagMore != 0:
-		failed = &Error{Status: StatusEngineBroken, Field: "completion.flags", Text: "a good answer whose buffer is not free"}
+	case out.status() != StatusOk:
+		failed = &Error{Status: out.status()}
 	default:
-		return out, nil
+		failed = &Error{Status: StatusEngineBroken, Field: "completion.flags", Text: "a good answer whose buffer is not free"}
 	}
-	c.giveBack(out.block)
+	if out.back() {
+		c.giveBack(block)
+	}
 	return outcome{}, failed.with(name)
 }
 
@@ -75,7 +78,7 @@ func (c *Client) Ping(ctx context.Context) (PingResult, error) {
 	if err != nil {
 		return PingResult{}, err
 	}
-	return PingResult{EngineTime: time.Duration(out.answer.Value), RTT: time.Since(sent)}, nil
+	return PingResult{EngineTime: time.Duration(out.value), RTT: time.Since(sent)}, nil
 }
 
 const maxHostPort = 300 // bytes: a DNS name, brackets and a port
@@ -97,8 +100,8 @@ func (c *Client) Connect(ctx context.Context, hostPort string) (Peer, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.giveBack(out.block)
-	return Peer(out.answer.Value), nil
+	c.giveBack(block)
+	return Peer(out.value), nil
 }
 
 // Disconnect closes a peer. Errors: invalid_handle, stale_handle.
@@ -136,11 +139,11 @@ func (c *Client) Capabilities(ctx context.Context) (Capabilities, error) {
 	if err != nil {
 		return Capabilities{}, err
 	}
-	defer c.giveBack(out.block)
-	if int(out.answer.Bytes) < size {
-		return Capabilities{}, shortAnswer(name, out.answer.Bytes, size)
+	defer c.giveBack(block)
+	if int(out.bytes()) < size {
+		return Capabilities{}, shortAnswer(name, out.bytes(), size)
 	}
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), size), c.memory(out.block, out.answer.Bytes))
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), size), c.memory(block, out.bytes()))
 	return Capabilities{
 		ABIMajor: raw.ABIMajor, ABIMinor: raw.ABIMinor, Features: raw.Features, MaxTransfer: raw.MaxTransfer,
 		MaxSessions: raw.MaxSessions, ActiveSessions: raw.ActiveSessions, Peers: raw.Peers, Volumes: raw.Volumes,

@@ -89,7 +89,7 @@ func (c *Client) pollNamed(named []*channel) {
 	for idle := 0; idle < idleRounds && c.spin.limit > 0 && len(named) > 0; idle++ {
 		runtime.Gosched()
 		for _, ch := range named {
-			if ch.completions.Ready() && c.visit(ch, func() {}) {
+			if ch.completions.Ready(ch.polledAt) && c.visit(ch, func() {}) {
 				idle = 0
 			}
 		}
@@ -109,21 +109,18 @@ func (c *Client) visit(ch *channel, before func()) bool {
 	before()
 	from, alone := ch.completions.Position(), ch.spinners == 0
 	broken := ch.reap(nil)
-	found := ch.completions.Position() != from
+	ch.polledAt = ch.completions.Position()
 	ch.mu.Unlock()
 	if broken != nil {
 		c.fail(broken)
 	}
-	return found && alone
+	return ch.polledAt != from && alone
 }
 
 // sweep looks at every cold ring, after a block that ended by its cap. True when there was work.
 func (c *Client) sweep() bool {
 	found := c.sleeper.Any()
 	for _, ch := range c.channels {
-		if !ch.completions.Ready() {
-			continue
-		}
 		cold := false
 		if c.visit(ch, func() { cold = ch.cold }) && cold {
 			found = true

@@ -65,7 +65,7 @@ func (c *Client) Read(ctx context.Context, peer Peer, id FileID, offset uint64, 
 	if err != nil {
 		return nil, ReadInfo{}, err
 	}
-	return c.lend(out, offset, uint32(length))
+	return c.lend(out, block, offset, uint32(length))
 }
 
 func (c *Client) readRequest(ctx context.Context, peer Peer, id FileID, offset uint64, length uint32, block arena.Block, o readOptions) layout.Request {
@@ -81,25 +81,25 @@ func (c *Client) readRequest(ctx context.Context, peer Peer, id FileID, offset u
 }
 
 // lend makes a Buffer of a good answer, after a check that its numbers agree with each other.
-func (c *Client) lend(out outcome, offset uint64, length uint32) (*Buffer, ReadInfo, error) {
-	a := &out.answer
-	info := ReadInfo{Bytes: int(a.Bytes), ObjectSize: a.Value, CRC: a.CRC,
-		Gzip:       a.Flags&layout.CompletionFlagGzip != 0,
-		Manifest:   a.Flags&layout.CompletionFlagManifest != 0,
-		End:        a.Flags&layout.CompletionFlagEnd != 0,
-		Unverified: a.Flags&layout.CompletionFlagUnverified != 0,
-		Local:      a.Flags&layout.CompletionFlagLocal != 0}
+func (c *Client) lend(out outcome, block arena.Block, offset uint64, length uint32) (*Buffer, ReadInfo, error) {
+	bytes, size, flags := out.bytes(), out.value, out.flags()
+	info := ReadInfo{Bytes: int(bytes), ObjectSize: size, CRC: out.crc(),
+		Gzip:       flags&layout.CompletionFlagGzip != 0,
+		Manifest:   flags&layout.CompletionFlagManifest != 0,
+		End:        flags&layout.CompletionFlagEnd != 0,
+		Unverified: flags&layout.CompletionFlagUnverified != 0,
+		Local:      flags&layout.CompletionFlagLocal != 0}
 	left := uint64(0)
-	if offset < a.Value {
-		left = a.Value - offset
+	if offset < size {
+		left = size - offset
 	}
-	if a.Value > math.MaxInt64 || uint64(a.Bytes) != min(left, uint64(length)) || info.End != (left <= uint64(length)) {
-		c.giveBack(out.block)
+	if size > math.MaxInt64 || uint64(bytes) != min(left, uint64(length)) || info.End != (left <= uint64(length)) {
+		c.giveBack(block)
 		return nil, ReadInfo{}, &Error{Op: "read", Status: StatusEngineBroken, Field: "completion.bytes",
-			Text: fmt.Sprintf("%d bytes (end: %v) from %d of an object of %d, for a length of %d", a.Bytes, info.End, offset, a.Value, length)}
+			Text: fmt.Sprintf("%d bytes (end: %v) from %d of an object of %d, for a length of %d", bytes, info.End, offset, size, length)}
 	}
-	c.trim(&out.block, int(a.Bytes))
-	return &Buffer{client: c, block: out.block, bytes: c.memory(out.block, a.Bytes)}, info, nil
+	c.trim(&block, int(bytes))
+	return &Buffer{client: c, block: block, bytes: c.memory(block, bytes)}, info, nil
 }
 
 // trim gives the pages behind the first so many bytes back.
@@ -134,8 +134,8 @@ func (c *Client) Stat(ctx context.Context, peer Peer, id FileID) (ObjectStat, er
 		return ObjectStat{}, err
 	}
 	// One private copy: what is checked is what is used.
-	answer := append([]byte(nil), c.memory(out.block, out.answer.Bytes)...)
-	c.giveBack(out.block)
+	answer := append([]byte(nil), c.memory(block, out.bytes())...)
+	c.giveBack(block)
 	if len(answer) < size {
 		return ObjectStat{}, shortAnswer(name, uint32(len(answer)), size)
 	}

@@ -2,7 +2,6 @@ package rde
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/rdma-engine/rdma-engine/bindings/go/internal/layout"
 	"github.com/rdma-engine/rdma-engine/bindings/go/internal/ring"
@@ -15,11 +14,10 @@ func (ch *channel) reap(self *entry) *Error {
 		return nil
 	}
 	for {
-		var c layout.Completion
 		reaped := false
-		for ch.completions.Read((*ring.Completion)(unsafe.Pointer(&c))) {
+		for c, ok := ch.completions.Read(); ok; c, ok = ch.completions.Read() {
 			reaped = true
-			if err := ch.accept(&c, self); err != nil {
+			if err := ch.accept(c, self); err != nil {
 				return err
 			}
 		}
@@ -37,13 +35,14 @@ func (ch *channel) reap(self *entry) *Error {
 }
 
 // accept matches a private copy of a completion with what is outstanding. Nothing else has any effect.
-func (ch *channel) accept(c *layout.Completion, self *entry) *Error {
+func (ch *channel) accept(c ring.Completion, self *entry) *Error {
 	index := uint32(c.Tag)
 	if uint64(index) >= uint64(len(ch.entries)) {
 		return ch.broken(c, "a tag that was never given")
 	}
 	e := &ch.entries[index]
-	more, returned := c.Flags&layout.CompletionFlagMore != 0, c.Flags&layout.CompletionFlagBufferFree != 0
+	flags := uint16(c.Head >> 48)
+	more, returned := flags&layout.CompletionFlagMore != 0, flags&layout.CompletionFlagBufferFree != 0
 	switch {
 	case e.tag != c.Tag || e.phase == idle:
 		return ch.broken(c, "a tag that is not outstanding")
@@ -68,8 +67,7 @@ func (ch *channel) accept(c *layout.Completion, self *entry) *Error {
 		e.phase = quarantined
 		ch.quarantined++
 	}
-	c.Bytes = min(c.Bytes, e.length)
-	e.answer = *c
+	e.answer = answered(c, e.length)
 	if !e.held {
 		if e.phase == idle {
 			ch.recycle(e)
@@ -99,8 +97,8 @@ func (ch *channel) finish(e, self *entry) {
 	}
 }
 
-func (ch *channel) broken(c *layout.Completion, what string) *Error {
+func (ch *channel) broken(c ring.Completion, what string) *Error {
 	return &Error{Status: StatusEngineBroken, Field: "completion.tag",
 		Text: fmt.Sprintf("channel %d, completion %d: tag %#x, flags %#x: %s; restart the engine, and report this",
-			ch.index, ch.completions.Position()-1, c.Tag, c.Flags, what)}
+			ch.index, ch.completions.Position()-1, c.Tag, c.Head>>48, what)}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/rdma-engine/rdma-engine/bindings/go/internal/arena"
 	"github.com/rdma-engine/rdma-engine/bindings/go/internal/crc"
 )
 
@@ -25,6 +26,7 @@ type source interface {
 // piece is a part of a stream that was asked for.
 type piece struct {
 	op     op
+	block  arena.Block
 	offset uint64
 	length uint32
 }
@@ -123,7 +125,7 @@ func (s *stored) open(length uint64) error {
 	if err != nil {
 		return err
 	}
-	if s.first, s.info, err = s.c.lend(out, s.pos, uint32(length)); err != nil {
+	if s.first, s.info, err = s.c.lend(out, block, s.pos, uint32(length)); err != nil {
 		return err
 	}
 	s.asked, s.sum = s.pos+uint64(s.info.Bytes), s.info.CRC
@@ -189,11 +191,11 @@ func (s *stored) fetch() (*Buffer, error) {
 	}
 	p := s.ahead[0]
 	s.ahead = s.ahead[1:]
-	out, err := s.c.conclude("read", s.c.await(s.ctx, s.c.join(p.op)))
+	out, err := s.c.conclude("read", s.c.await(s.ctx, s.c.join(p.op)), p.block)
 	if err != nil {
 		return nil, err
 	}
-	buffer, info, err := s.c.lend(out, p.offset, p.length)
+	buffer, info, err := s.c.lend(out, p.block, p.offset, p.length)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +244,7 @@ func (s *stored) askOne(wait bool) error {
 		}
 		return failed.with("read")
 	}
-	s.ahead = append(s.ahead, piece{o, s.asked, length})
+	s.ahead = append(s.ahead, piece{o, block, s.asked, length})
 	s.asked += uint64(length)
 	return nil
 }
@@ -274,7 +276,9 @@ func (s *stored) close() {
 	}
 	s.first, s.current = nil, nil
 	for _, p := range s.ahead {
-		s.c.giveBack(s.c.abandon(p.op.ch, p.op.e, &Error{Status: StatusCancelled}).block)
+		if s.c.abandon(p.op.ch, p.op.e, &Error{Status: StatusCancelled}).back() {
+			s.c.giveBack(p.block)
+		}
 	}
 	s.ahead = nil
 	if s.err == nil {

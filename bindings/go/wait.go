@@ -49,14 +49,18 @@ func (c *Client) await(ctx context.Context, o op) outcome {
 		return c.park(ctx, o.ch, o.e)
 	}
 	for range c.spin.tight {
-		if out, ok := c.look(o.ch, o.e); ok {
+		out, at, ok := c.look(o.ch, o.e, o.at)
+		if ok {
 			return out
 		}
+		o.at = at
 	}
 	for begun, polls := time.Now(), 1; ; polls++ {
-		if out, ok := c.look(o.ch, o.e); ok {
+		out, at, ok := c.look(o.ch, o.e, o.at)
+		if ok {
 			return out
 		}
+		o.at = at
 		runtime.Gosched()
 		if c.spin.osYield {
 			_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
@@ -75,35 +79,34 @@ func (c *Client) join(o op) op {
 		o.e.spinning, o.spin = true, true
 		ch.spinners++
 		ch.setCold(false)
+		o.at = ch.completions.Position()
 	}
 	ch.mu.Unlock()
 	return o
 }
 
-// look polls once. Whoever finds completions reaps them for everybody.
-func (c *Client) look(ch *channel, e *entry) (outcome, bool) {
+// look polls once, at a position of the ring, and gives the position to look at next. Whoever finds completions reaps them for
+// everybody.
+func (c *Client) look(ch *channel, e *entry, at uint64) (o outcome, next uint64, ok bool) {
 	if e.done.Load() {
 		ch.mu.Lock()
-		o := ch.take(e)
+		o = ch.take(e)
 		ch.mu.Unlock()
-		return o, true
+		return o, 0, true
 	}
-	if !ch.completions.Ready() || !ch.mu.TryLock() {
-		return outcome{}, false
+	if !ch.completions.Ready(at) || !ch.mu.TryLock() {
+		return outcome{}, at, false
 	}
 	broken := ch.reap(e)
-	if broken != nil {
-		ch.mu.Unlock()
-		c.fail(broken)
-		return outcome{}, false
+	if e.finished {
+		o, ok = ch.take(e), true
 	}
-	if !e.finished {
-		ch.mu.Unlock()
-		return outcome{}, false
-	}
-	o := ch.take(e)
+	at = ch.completions.Position()
 	ch.mu.Unlock()
-	return o, true
+	if broken != nil {
+		c.fail(broken)
+	}
+	return o, at, ok
 }
 
 // park blocks the caller until somebody reaps its completion.

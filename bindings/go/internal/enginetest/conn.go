@@ -197,7 +197,7 @@ func (c *Conn) Complete(channel uint32, completion layout.Completion) {
 	if c.destroyed {
 		return
 	}
-	c.answers[channel].Write((*ring.Completion)(unsafe.Pointer(&completion)))
+	c.answers[channel].Write(*(*ring.Completion)(unsafe.Pointer(&completion)))
 	if atomic.LoadUint32(&c.lines[channel].CompletionCold) != 0 && c.ringer.Ring(channel) {
 		_ = unix.Sendto(c.wake, []byte{1}, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
 	}

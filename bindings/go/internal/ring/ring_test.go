@@ -38,7 +38,7 @@ func TestAFreshRingIsEmpty(t *testing.T) {
 func TestASlotComesOutAsItWentIn(t *testing.T) {
 	w, r, _ := requestRing(t, 4, 0)
 	in := Request{0xABCDEF0100000000, 2, 3, 4, 5, 6, 7, 8}
-	w.Write(&in)
+	w.Write(in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7])
 	var out Request
 	if !r.Read(&out) {
 		t.Fatal("nothing there")
@@ -56,7 +56,7 @@ func TestPositionsAreRightAtEveryWrap(t *testing.T) {
 			w, r, _ := requestRing(t, slots, start)
 			// What lay there a lap ago, as it would after so many writes.
 			for i := range 8 * uint64(slots) {
-				w.Write(&Request{0, i})
+				w.Write(0, i, 0, 0, 0, 0, 0, 0)
 				var out Request
 				if !r.Read(&out) || out[1] != i {
 					t.Fatalf("slots %d, start %#x: write %d did not come out", slots, start, i)
@@ -77,7 +77,7 @@ func TestAFullRingComesOutInOrder(t *testing.T) {
 		w, r, _ := requestRing(t, 16, start)
 		for lap := range uint64(5) {
 			for i := range uint64(16) {
-				w.Write(&Request{0, lap*16 + i})
+				w.Write(0, lap*16+i, 0, 0, 0, 0, 0, 0)
 			}
 			for i := range uint64(16) {
 				var out Request
@@ -133,15 +133,15 @@ func TestNoSlotIsTorn(t *testing.T) {
 	group.Go(func() {
 		for i := range uint64(rounds) {
 			credits <- struct{}{}
-			w.Write(&Completion{0, i, i, i})
+			w.Write(Completion{0, i, i, i})
 		}
 	})
 	for i := range uint64(rounds) {
-		var c Completion
-		for !r.Read(&c) {
+		c, ok := r.Read()
+		for ; !ok; c, ok = r.Read() {
 			runtime.Gosched()
 		}
-		if c[1] != i || c[2] != i || c[3] != i {
+		if c.Tag != i || c.Sizes != i || c.Value != i {
 			t.Fatalf("completion %d is %v", i, c)
 		}
 		<-credits
