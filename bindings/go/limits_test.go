@@ -1,13 +1,8 @@
 package rde
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
