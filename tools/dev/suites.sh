@@ -13,11 +13,11 @@ skip() { # REASON...
 
 # --- C++ -----------------------------------------------------------------------------------------------------------
 
-meson_suite() { # VARIANT TIMEOUT_MULTIPLIER [WRAPPER]
+meson_suite() { # VARIANT TIMEOUT_MULTIPLIER [PREFIX...]
   local dir=$build/$1 code=0
   build_cpp "$1"
   rm -f "$dir/meson-logs/testlog.json"
-  meson test -C "$dir" --no-rebuild --num-processes "$jobs" --timeout-multiplier "$2" ${3:+--wrapper "$3"} \
+  "${@:3}" meson test -C "$dir" --no-rebuild --num-processes "$jobs" --timeout-multiplier "$2" \
     >"$logs/$suite.log" 2>&1 || code=$?
   local -a counts
   read -r -a counts < <("$dev/tally.py" meson "$dir")
@@ -39,7 +39,7 @@ suite_asan() {
 suite_tsan() {
   export TSAN_OPTIONS=suppressions=$dev/tsan.supp:halt_on_error=1:second_deadlock_stack=1
   # TSan of gcc 12 knows no address space with more than 28 random bits: run without.
-  meson_suite tsan 6 'setarch -R'
+  meson_suite tsan 6 setarch -R
 }
 
 # --- Go ------------------------------------------------------------------------------------------------------------
