@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "bench/placement.h"
+
 namespace rde::tools {
 
 namespace {
@@ -20,6 +22,7 @@ namespace {
 [[noreturn]] void become(char** argv, int output, const char* log, int failure) {
   // Whoever is killed in the middle of a measure must not leave an engine that spins for ever.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  unpin_thread();
   const int errors = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (errors >= 0 && dup2(output, STDOUT_FILENO) >= 0 && dup2(errors, STDERR_FILENO) >= 0) execv(argv[0], argv);
   const int code = errno;

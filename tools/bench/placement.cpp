@@ -15,6 +15,16 @@ int topology(int processor, const char* name) {
   return value;
 }
 
+cpu_set_t affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  return set;
+}
+
+// Taken before main, and so before anything is pinned.
+const cpu_set_t kAtStart = affinity();
+
 }  // namespace
 
 std::string placement_label(int package_a, int package_b, int core_a, int core_b, bool same_processor) {
@@ -24,13 +34,9 @@ std::string placement_label(int package_a, int package_b, int core_a, int core_b
 }
 
 Placement choose_placement() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
   std::vector<int> usable;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int i = 0; i < CPU_SETSIZE && usable.size() < 2; ++i) {
-      if (CPU_ISSET(static_cast<unsigned>(i), &set)) usable.push_back(i);
-    }
+  for (int i = 0; i < CPU_SETSIZE && usable.size() < 2; ++i) {
+    if (CPU_ISSET(static_cast<unsigned>(i), &kAtStart)) usable.push_back(i);
   }
   if (usable.empty()) usable.push_back(0);
   Placement placement{.client = usable.front(), .engine = usable.back(), .label = {}};
@@ -41,6 +47,8 @@ Placement choose_placement() {
                       topology(placement.client, kCore), topology(placement.engine, kCore), placement.is_shared());
   return placement;
 }
+
+void unpin_thread() { sched_setaffinity(0, sizeof kAtStart, &kAtStart); }
 
 Result<void> pin_thread(int processor) {
   cpu_set_t set;

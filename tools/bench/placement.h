@@ -21,6 +21,8 @@ struct Placement {
 Placement choose_placement();
 // Of the calling thread. Errors: system_error, naming the processor.
 Result<void> pin_thread(int processor);
+// Lets the calling thread run again wherever this process was allowed to when it started. Safe after fork.
+void unpin_thread();
 
 // The label, from the numbers of /sys/devices/system/cpu/cpuN/topology.
 std::string placement_label(int package_a, int package_b, int core_a, int core_b, bool same_processor);
