@@ -1,5 +1,6 @@
 #include "storage/storage_reader.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -62,7 +63,8 @@ StorageReader::~StorageReader() {
   }
   while (in_flight_ != 0) {
     queue_->flush();
-    reap();
+    pollfd news{event_.get(), POLLIN, 0};
+    if (reap() == 0) poll(&news, 1, 1);
   }
   tell_ended();
   store_.remove_listener(event_.get());

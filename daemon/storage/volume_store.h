@@ -30,7 +30,7 @@ namespace rde {
 struct StoreOptions {
   std::vector<std::string> folders;        // none is an empty store
   Nanoseconds poll_interval = kSecond;     // looks at everything this often, whatever inotify says
-  std::size_t cached_needles = 64 * 1024;  // of 72 bytes; metadata only
+  std::size_t cached_needles = 64 * 1024;  // of 80 bytes; metadata only
   std::function<void(std::string_view)> warn = [](std::string_view) {};  // any thread, must not block
 };
 

@@ -41,8 +41,7 @@ Result<VolumeInfo> parse_volume_info(std::string_view text) {
 
   std::uint64_t version = 0;
   std::uint64_t offset_bytes = 0;
-  for (const auto& [field, value] : {std::pair{"version", &version}, std::pair{"bytesOffset", &offset_bytes},
-                                     std::pair{"expireAtSec", &info.expire_at}}) {
+  for (const auto& [field, value] : {std::pair{"version", &version}, std::pair{"bytesOffset", &offset_bytes}}) {
     if (auto read = read_number(object, field, *value); !read) return read.error();
   }
   if (version > 3) return refuse("version", std::to_string(version), "not 1 to 3");

@@ -11,10 +11,10 @@
 
 namespace rde {
 
+// What readers need of it. expireAtSec is left out: it counts from the making of the volume, not of its objects.
 struct VolumeInfo {
   std::uint32_t version = 0;      // of the records; 0 = see the superblock
   std::uint8_t offset_bytes = 4;  // 4 or 5: of an offset in the index
-  std::uint64_t expire_at = 0;    // seconds since 1970; 0 = never
   bool is_remote = false;
 };
 

@@ -1,6 +1,7 @@
 // Volumes that change while they are read.
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <map>
 #include <random>
 #include <set>

@@ -58,7 +58,7 @@ TEST_CASE("sha256 of a known text is the known sum") {
 }
 
 TEST_CASE("every object of every volume is what its server says, by io_uring and by threads") {
-  const Watchdog watchdog(300);
+  const Watchdog watchdog;
   for (const bool use_io_uring : {true, false}) {
     for (const auto& folder : volume_folders()) {
       INFO("folder ", folder.string());

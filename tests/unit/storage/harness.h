@@ -57,7 +57,7 @@ class TempFolder {
 // Ends the process with a text when a test hangs.
 class Watchdog {
  public:
-  explicit Watchdog(int seconds = 120) {
+  explicit Watchdog(int seconds = 600) {
     thread_ = std::thread([this, seconds] {
       for (int i = 0; i < seconds * 20; ++i) {
         if (over_.load()) return;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <ctime>
+#include <fstream>
 
 #include "../seaweed/volume_writer.h"
 #include "harness.h"
