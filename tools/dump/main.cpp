@@ -1,5 +1,6 @@
 // ring-dump: shows the rings of attached clients, from the engine's socket, a process, or a saved segment.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "common/exit_code.h"
