@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -129,7 +130,15 @@ Result<void> UcxContext::open_context(const UcxOptions& options) {
   ucs_status_t code = ucp_config_read(nullptr, nullptr, &config);
   if (code != UCS_OK) return ucx_error(Status::context_init_failed, "configuration (check the UCX_… variables)", code);
   std::string devices;
-  for (const auto& device : options.devices) devices += (devices.empty() ? "" : ",") + device;
+  for (const auto& device : options.devices) {
+    // UCX only warns, and is left with its loopback to itself.
+    if (::if_nametoindex(device.c_str()) == 0) {
+      ucp_config_release(config);
+      return Error{Status::device_not_found,
+                   "--device '" + device + "' is no network interface of this host (ip link lists them)"};
+    }
+    devices += (devices.empty() ? "" : ",") + device;
+  }
   code = ucp_config_modify(config, "NET_DEVICES", devices.empty() ? "all" : devices.c_str());
   for (const auto& [name, value] : kSettings) {
     if (code == UCS_OK) code = ucp_config_modify(config, name, value);

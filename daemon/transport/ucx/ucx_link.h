@@ -1,6 +1,6 @@
 // One connection of a UcxTransport: an endpoint, its landings, and how it ends. Owner thread only.
 //
-//   connecting ── hello ──► up ── close, bye, failure or timeout ──► ending ──► closing ──► gone
+//   connecting (knock, then UCX) ── hello ──► up ── close, bye, failure or timeout ──► ending ──► closing ──► gone
 //
 // ending: bye is sent and the peer's is awaited until a deadline. closing: the endpoint is closed by
 // force, exactly once and never inside a callback, and every started transfer is waited for.
@@ -9,9 +9,11 @@
 #include <ucp/api/ucp.h>
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "transport/transport.h"
+#include "transport/ucx/ucx_knock.h"
 #include "transport/ucx/ucx_wire.h"
 
 namespace rde {
@@ -76,7 +78,9 @@ class UcxLink final : public Link {
   static void on_sent(void* request, ucs_status_t code, void* user_data);
 
   // Called by the transport's progress().
-  void say_hello(Nanoseconds deadline);
+  void step_knock();
+  Result<void> open_endpoint(ucp_ep_params_t& params);
+  void say_hello();
   void dispatch_landed(UcxLanding& landing, std::uint32_t bytes, Status status);
   void end(const Error& why, bool is_ours);
   void advance(Nanoseconds now);
@@ -95,8 +99,9 @@ class UcxLink final : public Link {
   LinkAcceptor* acceptor_ = nullptr;  // of an accepted link
   State state_ = State::connecting;
   Error why_;
-  Nanoseconds deadline_ = 0;  // of connecting or ending
-  ucp_ep_h endpoint_ = nullptr;
+  Nanoseconds deadline_ = 0;             // of connecting or ending
+  std::optional<UcxKnocking> knocking_;  // of a connector, until the link is up
+  ucp_ep_h endpoint_ = nullptr;          // null while it knocks
   void* close_request_ = nullptr;
   bool failed_ = false;  // the endpoint is dead
   bool hello_taken_ = false;

@@ -1,12 +1,39 @@
 // How a link begins and ends; see the states in ucx_link.h.
 #include <string>
 
+#include "transport/ucx/ucx_runtime.h"
 #include "transport/ucx/ucx_transport.h"
 
 namespace rde {
 
-void UcxLink::say_hello(Nanoseconds deadline) {
-  deadline_ = deadline;
+// The door has answered, or not yet.
+void UcxLink::step_knock() {
+  const auto where = knocking_->step();
+  if (!where) return end(where.error(), false);
+  transport_.watch_knock(*knocking_);
+  if (!*where) return;
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
+  params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
+  params.sockaddr = {reinterpret_cast<const sockaddr*>(&(*where)->storage), (*where)->length};
+  if (auto opened = open_endpoint(params); !opened) end(opened.error(), false);
+}
+
+Result<void> UcxLink::open_endpoint(ucp_ep_params_t& params) {
+  params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler = {&UcxTransport::on_failure, this};
+  if (const auto code = ucp_ep_create(transport_.context_->worker(), &params, &endpoint_); code != UCS_OK) {
+    endpoint_ = nullptr;
+    return ucx_error(Status::peer_unreachable, remote_.text(), code);
+  }
+  mark_descriptors_close_on_exec();
+  transport_.by_endpoint_[endpoint_] = this;
+  say_hello();
+  return {};
+}
+
+void UcxLink::say_hello() {
   UcxSend& op = *transport_.take_send();
   op.link = this;
   op.is_delivery = false;
@@ -39,6 +66,7 @@ void UcxLink::end(const Error& why, bool is_ours) {
 
 void UcxLink::close_by_force() {
   state_ = State::closing;
+  if (endpoint_ == nullptr) return;
   transport_.by_endpoint_.erase(endpoint_);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -48,11 +76,14 @@ void UcxLink::close_by_force() {
 }
 
 void UcxLink::advance(Nanoseconds now) {
+  if (state_ == State::connecting && endpoint_ == nullptr) step_knock();
   if (state_ == State::connecting && (failed_ || now >= deadline_)) {
-    end({Status::peer_unreachable,
-         remote_.text() + (failed_ ? " cannot be reached (nobody listens there, or its UCX is of another version)"
-                                   : " did not answer before the connect timeout")},
-        false);
+    std::string text = remote_.text();
+    text += failed_ ? " broke off while the link was made" : " did not answer before the connect timeout";
+    if (endpoint_ != nullptr && knocking_) {
+      text += " (UCX " + knocking_->their_ucx() + " there, " + ucx_runtime_version() + " here)";
+    }
+    end({Status::peer_unreachable, std::move(text)}, false);
   }
   // The side that ended first waits for the answer, the other for the connection to break.
   if (state_ == State::ending && (failed_ || now >= deadline_ || (we_ended_ && bye_taken_))) close_by_force();

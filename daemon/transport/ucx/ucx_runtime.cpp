@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/atomic.h"
 
@@ -22,10 +21,6 @@ void to_stderr(UcxLogLevel /*level*/, std::string_view line) {
 }
 
 UcxLogSink log_sink = nullptr;  // shared: UCX has a thread of its own
-
-// An engine that starts again takes its port back at once. UCX reads this setting of its listeners from
-// the environment alone, and the environment may be changed only while there is one thread.
-__attribute__((constructor)) void allow_address_reuse() { ::setenv("UCX_CM_REUSEADDR", "y", 0); }
 
 UcxLogLevel level_of(ucs_log_level_t level) {
   if (level <= UCS_LOG_LEVEL_ERROR) return UcxLogLevel::error;

@@ -1,5 +1,4 @@
-// What UCX does to the whole process, taken in hand. Linking this sets UCX_CM_REUSEADDR=y in the
-// environment, where it is not set yet, before main() begins.
+// What UCX does to the whole process, taken in hand.
 //
 //   int main() {
 //     rde::take_back_signals();                 // first thing: UCX took them when it was loaded

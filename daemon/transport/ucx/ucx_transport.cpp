@@ -1,9 +1,12 @@
 #include "transport/ucx/ucx_transport.h"
 
 #include <netinet/in.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "transport/ucx/ucx_runtime.h"
 
@@ -11,7 +14,8 @@ namespace rde {
 namespace {
 
 constexpr Nanoseconds kTeardown = 2 * kSecond;
-constexpr Nanoseconds kCloseCheck = kMillisecond;  // UCX completes a forced close from progress alone
+constexpr Nanoseconds kDoorPause = 100 * kMicrosecond;  // a look at the doors is a system call
+constexpr Nanoseconds kCloseCheck = kMillisecond;       // UCX completes a forced close from progress alone
 
 std::span<const std::byte> as_span(const void* data, std::size_t length) {
   return {static_cast<const std::byte*>(data), length};
@@ -28,8 +32,17 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const UcxOptions& opt
   auto context = UcxContext::open(options);
   if (!context) return context.error();
   std::unique_ptr<UcxTransport> transport(new UcxTransport(options, std::move(*context)));
-  if (auto set = transport->set_handlers(); !set) return set.error();
+  if (auto started = transport->start(); !started) return started.error();
   return transport;
+}
+
+Result<void> UcxTransport::start() {
+  wakeups_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (!wakeups_ || ::epoll_ctl(wakeups_.get(), EPOLL_CTL_ADD, context_->event_descriptor(), &event) != 0) {
+    return system_error("epoll of the transport", errno);
+  }
+  return set_handlers();
 }
 
 Result<void> UcxTransport::set_handlers() {
@@ -49,9 +62,9 @@ Result<void> UcxTransport::set_handlers() {
 }
 
 UcxTransport::~UcxTransport() {
-  for (auto& pending : pending_) ucp_listener_reject(pending.listener->handle, pending.request);
-  for (auto& listener : listeners_) ucp_listener_destroy(listener->handle);
+  for (auto& pending : pending_) pending.entrance->door->reject(pending.request);
   pending_.clear();
+  entrances_.clear();
   for (auto& link : links_) {
     link->observer_ = nullptr;
     link->end({Status::peer_down, "the transport goes away"}, true);
@@ -70,41 +83,30 @@ std::string UcxTransport::device() const {
 }
 
 Result<SocketAddress> UcxTransport::listen(const SocketAddress& where, LinkAcceptor& acceptor) {
-  auto listener = std::make_unique<Listener>(Listener{nullptr, &acceptor, this, where});
-  ucp_listener_params_t params{};
-  params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
-  params.sockaddr = {reinterpret_cast<const sockaddr*>(&where.storage), where.length};
-  params.conn_handler = {&UcxTransport::on_connection, listener.get()};
-  if (const auto code = ucp_listener_create(context_->worker(), &params, &listener->handle); code != UCS_OK) {
-    return ucx_error(Status::invalid_address, "listen " + where.text() + " (is the port in use? is the address ours?)",
-                     code);
+  auto entrance = std::make_unique<Entrance>(Entrance{this, &acceptor, nullptr});
+  auto door = UcxDoor::open(where, context_->worker(), &UcxTransport::on_connection, entrance.get());
+  if (!door) return door.error();
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (::epoll_ctl(wakeups_.get(), EPOLL_CTL_ADD, (*door)->event_descriptor(), &event) != 0) {
+    return system_error("epoll of the transport", errno);
   }
-  mark_descriptors_close_on_exec();
-  ucp_listener_attr_t attributes{};
-  attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
-  if (const auto code = ucp_listener_query(listener->handle, &attributes); code != UCS_OK) {
-    ucp_listener_destroy(listener->handle);
-    return ucx_error(Status::internal, "listen " + where.text() + ": bound address", code);
-  }
-  listener->where.storage = attributes.sockaddr;
-  return listeners_.emplace_back(std::move(listener))->where;
+  entrance->door = std::move(*door);
+  return entrances_.emplace_back(std::move(entrance))->door->where();
 }
 
-Result<UcxLink*> UcxTransport::add_link(ucp_ep_params_t& params, const SocketAddress& remote, LinkObserver* observer) {
-  auto link = std::make_unique<UcxLink>(*this, remote);
-  link->observer_ = observer;
-  params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler = {&UcxTransport::on_failure, link.get()};
-  if (const auto code = ucp_ep_create(context_->worker(), &params, &link->endpoint_); code != UCS_OK) {
-    return ucx_error(Status::peer_unreachable, remote.text(), code);
-  }
-  mark_descriptors_close_on_exec();
-  by_endpoint_[link->endpoint_] = link.get();
+UcxLink& UcxTransport::add_link(const SocketAddress& remote) {
+  UcxLink& link = *links_.emplace_back(std::make_unique<UcxLink>(*this, remote));
+  link.deadline_ = now_ns() + options_.connect_timeout;  // now_ is as old as the last progress()
   ++unsettled_;
-  UcxLink* added = links_.emplace_back(std::move(link)).get();
-  added->say_hello(now_ + options_.connect_timeout);
-  return added;
+  return link;
+}
+
+void UcxTransport::watch_knock(const UcxKnocking& knocking) {
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (!knocking.is_sent()) event.events |= EPOLLOUT;
+  if (::epoll_ctl(wakeups_.get(), EPOLL_CTL_MOD, knocking.descriptor(), &event) != 0) {
+    ::epoll_ctl(wakeups_.get(), EPOLL_CTL_ADD, knocking.descriptor(), &event);
+  }
 }
 
 Result<Link*> UcxTransport::connect(const SocketAddress& where, LinkObserver& observer) {
@@ -120,33 +122,43 @@ Result<Link*> UcxTransport::connect(const SocketAddress& where, LinkObserver& ob
                                                  "', UCX was given '" + this->device() + "'; add it to the devices"};
     }
   }
-  ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
-  params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
-  params.sockaddr = {reinterpret_cast<const sockaddr*>(&where.storage), where.length};
-  const auto link = add_link(params, where, &observer);
-  if (!link) return link.error().in("connect");
-  return *link;
+  auto knocking = UcxKnocking::begin(where);
+  if (!knocking) return knocking.error();
+  UcxLink& link = add_link(where);
+  link.observer_ = &observer;
+  link.knocking_.emplace(std::move(*knocking));
+  watch_knock(*link.knocking_);
+  return &link;
 }
 
 void UcxTransport::accept_pending() {
   auto pending = std::exchange(pending_, {});
-  for (const auto& [request, listener] : pending) {
+  for (const auto& [request, entrance] : pending) {
     ucp_conn_request_attr_t attributes{};
     attributes.field_mask = UCP_CONN_REQUEST_ATTR_FIELD_CLIENT_ADDR;
+    const bool is_known = ucp_conn_request_query(request, &attributes) == UCS_OK;
     SocketAddress remote;
-    if (links_.size() >= options_.max_links || ucp_conn_request_query(request, &attributes) != UCS_OK) {
-      ucp_listener_reject(listener->handle, request);
-      continue;
-    }
     remote.storage = attributes.client_address;
     remote.length = remote.storage.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    if (!is_known || !entrance->door->admit(remote) || links_.size() >= options_.max_links) {
+      entrance->door->reject(request);
+      continue;
+    }
+    UcxLink& link = add_link(remote);
+    link.acceptor_ = entrance->acceptor;
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST;
     params.conn_request = request;
     // Where it fails, UCX has released the request.
-    if (auto link = add_link(params, remote, nullptr); link) (*link)->acceptor_ = listener->acceptor;
+    if (auto opened = link.open_endpoint(params); !opened) link.end(opened.error(), false);
   }
+}
+
+bool UcxTransport::answer_doors() {
+  doors_due_ = now_ + kDoorPause;
+  bool any = false;
+  for (auto& entrance : entrances_) any |= entrance->door->progress(now_);
+  return any;
 }
 
 Result<Memory*> UcxTransport::add_memory(std::span<std::byte> bytes) {
@@ -177,6 +189,7 @@ unsigned UcxTransport::progress(Nanoseconds now) {
   now_ = std::max(now_, now);
   unsigned events = ucp_worker_progress(context_->worker());
   if (!pending_.empty()) accept_pending();
+  if (!entrances_.empty() && now_ >= doors_due_) events += answer_doors() ? 1 : 0;
   if (!events_.empty()) {
     events += events_.drain([&](const UcxEvent& event, std::span<const std::byte> bytes) { dispatch(event, bytes); });
   }
@@ -226,6 +239,7 @@ void UcxTransport::greet(UcxLink& link) {
     if (link.observer_ == nullptr) return link.end({Status::peer_not_allowed, "refused"}, true);
   }
   link.state_ = UcxLink::State::up;
+  link.knocking_.reset();
   --unsettled_;
   mark_descriptors_close_on_exec();  // connecting opened more of them
   link.observer_->on_up(link);
@@ -249,8 +263,9 @@ void UcxTransport::settle_links(Nanoseconds now) {
 bool UcxTransport::busy() const { return working_ != 0 || !events_.empty() || !pending_.empty(); }
 
 Nanoseconds UcxTransport::next_timer() const {
-  if (unsettled_ == 0) return kNoTimer;
   Nanoseconds next = kNoTimer;
+  for (const auto& entrance : entrances_) next = std::min(next, entrance->door->next_timer());
+  if (unsettled_ == 0) return next;
   for (const auto& link : links_) {
     if (link->state_ == UcxLink::State::closing) next = std::min(next, now_ + kCloseCheck);
     if (link->state_ == UcxLink::State::ending || link->state_ == UcxLink::State::connecting)
@@ -264,8 +279,8 @@ bool UcxTransport::arm() { return events_.empty() && pending_.empty() && ucp_wor
 // From here on: called by UCX, inside ucp_worker_progress. These only note what happened.
 
 void UcxTransport::on_connection(ucp_conn_request_h request, void* self) {
-  auto* listener = static_cast<Listener*>(self);
-  listener->transport->pending_.push_back({request, listener});
+  auto* entrance = static_cast<Entrance*>(self);
+  entrance->transport->pending_.push_back({request, entrance});
 }
 
 void UcxTransport::on_failure(void* self, ucp_ep_h /*endpoint*/, ucs_status_t /*code*/) {

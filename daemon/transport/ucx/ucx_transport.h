@@ -6,6 +6,8 @@
 //   (*transport)->listen(where, acceptor);
 //   for (;;) (*transport)->progress(now_ns());
 //
+// UCX's own listening port is opened for expected peers only; ucx_door.h says why.
+//
 // UCX over TCP bounds nothing: who reaches its port can write to any address of this process. Listen on
 // loopback or on a network that is trusted as a whole.
 //
@@ -20,6 +22,7 @@
 
 #include "transport/owned_memory.h"
 #include "transport/ucx/ucx_context.h"
+#include "transport/ucx/ucx_door.h"
 #include "transport/ucx/ucx_events.h"
 #include "transport/ucx/ucx_link.h"
 
@@ -58,15 +61,18 @@ class UcxTransport final : public Transport {
   unsigned progress(Nanoseconds now) override;
   [[nodiscard]] bool busy() const override;
   [[nodiscard]] Nanoseconds next_timer() const override;
-  [[nodiscard]] int event_descriptor() const override { return context_->event_descriptor(); }
+  [[nodiscard]] int event_descriptor() const override { return wakeups_.get(); }
   bool arm() override;
 
  private:
   friend class UcxLink;
 
   UcxTransport(const UcxOptions& options, std::unique_ptr<UcxContext> context);
+  Result<void> start();
   Result<void> set_handlers();
-  Result<UcxLink*> add_link(ucp_ep_params_t& params, const SocketAddress& remote, LinkObserver* observer);
+  UcxLink& add_link(const SocketAddress& remote);
+  bool answer_doors();
+  void watch_knock(const UcxKnocking& knocking);
   void accept_pending();
   void dispatch(const UcxEvent& event, std::span<const std::byte> bytes);
   void greet(UcxLink& link);
@@ -97,18 +103,19 @@ class UcxTransport final : public Transport {
   std::unordered_map<ucp_ep_h, UcxLink*> by_endpoint_;
   std::size_t unsettled_ = 0;  // links that are not simply up
   std::size_t working_ = 0;    // sends and receives that UCX has
-  struct Listener {
-    ucp_listener_h handle;
-    LinkAcceptor* acceptor;
+  struct Entrance {
     UcxTransport* transport;
-    SocketAddress where;
+    LinkAcceptor* acceptor;
+    std::unique_ptr<UcxDoor> door;
   };
   struct Pending {
     ucp_conn_request_h request;
-    Listener* listener;
+    Entrance* entrance;
   };
-  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::unique_ptr<Entrance>> entrances_;
   std::vector<Pending> pending_;
+  Nanoseconds doors_due_ = 0;
+  Descriptor wakeups_;  // an epoll of UCX's descriptor, the doors, and knocks
   MemoryList<UcxMemory> memories_;
 };
 

@@ -1,9 +1,11 @@
-// What UcxTransports say to each other: four active messages, their headers little-endian.
+// What UcxTransports say to each other: a knock at the door over a plain socket, then four active
+// messages of UCX. All little-endian.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "transport/transport.h"
 
@@ -15,6 +17,25 @@ enum UcxMessageId : unsigned {
   kUcxDeliver = 2,  // UcxDeliverHead, then the payload
   kUcxBye = 3,      // no header: nothing follows
 };
+
+constexpr std::uint64_t kUcxKnockMagic = 0x4B434F4E4B454452;  // "RDEKNOCK"
+
+struct UcxKnock {
+  std::uint64_t magic;
+  std::uint32_t version;  // kUcxWireVersion
+  std::uint32_t reserved;
+  std::array<char, 16> ucx_version;  // zero-padded
+};
+static_assert(sizeof(UcxKnock) == 32);
+
+struct UcxAnswer {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint16_t port;    // where UCX listens just now; 0 with a status
+  std::uint16_t status;  // 0, or why not
+  std::array<char, 16> ucx_version;
+};
+static_assert(sizeof(UcxAnswer) == 32);
 
 constexpr std::uint32_t kUcxMagic = 0x4C454452;  // "RDEL"
 constexpr std::uint32_t kUcxWireVersion = 1;
@@ -38,5 +59,10 @@ struct UcxDeliverHead {
   std::array<std::byte, Link::kMaxHeader> header;
 };
 static_assert(sizeof(UcxDeliverHead) == 16 + Link::kMaxHeader);
+
+// The version of the library that runs.
+void put_ucx_version(std::array<char, 16>& to);
+// The same from a peer: what is printable of it.
+std::string ucx_version_of(const std::array<char, 16>& from);
 
 }  // namespace rde
