@@ -1,5 +1,8 @@
 #include "storage/catalog.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace rde {
 namespace {
 
@@ -34,8 +37,8 @@ void Catalog::scan(Nanoseconds now) {
       ++entry;
       continue;
     }
+    retire(std::move(known.volume));
     entry = known_.erase(entry);
-    changed_ = true;
   }
   for (const auto& [id, bases] : candidates) {
     for (const auto& base : bases) {
@@ -96,8 +99,10 @@ bool Catalog::open(std::uint32_t id, const std::string& base, Nanoseconds now) {
     return false;
   }
   broken_.erase(base);
-  known_[id] = {std::move(*volume), now, now_ns() - started};
-  changed_ = true;
+  Known& known = known_[id];
+  retire(std::exchange(known.volume, std::move(*volume)));
+  known.loaded_at = now;
+  known.load_time = now_ns() - started;
   return true;
 }
 
@@ -131,12 +136,22 @@ bool Catalog::update(std::uint32_t id, Known& known, bool suspect, Nanoseconds n
   return true;
 }
 
+void Catalog::retire(std::shared_ptr<Volume> volume) {
+  if (volume) retired_.push_back(std::move(volume));
+  changed_ = true;
+}
+
+// With one owner left, nobody but a set can still ask for it; and such a set is an old one.
+void Catalog::close_retired() {
+  std::erase_if(retired_, [](const auto& volume) { return volume.use_count() == 1; });
+}
+
 void Catalog::publish() {
   if (!changed_) return;
   changed_ = false;
   std::vector<VolumeSet::Member> members;
   members.reserve(known_.size());
-  for (const auto& [id, known] : known_) members.push_back({id, known.volume});
+  for (const auto& [id, known] : known_) members.push_back({id, known.volume->is_remote(), known.volume});
   set_ = std::make_shared<VolumeSet>(std::move(members));
 }
 

@@ -34,6 +34,9 @@ class Catalog {
   void refresh(std::uint32_t id, bool suspect, Nanoseconds now);
 
   [[nodiscard]] const std::shared_ptr<const VolumeSet>& volumes() const { return set_; }
+  // Closes volumes that were replaced or have gone, once nobody reads them any more. Here, so that no polling core
+  // has to close one and free its index.
+  void close_retired();
   // Is a swap under way in any volume? Then scan or refresh again soon.
   [[nodiscard]] bool is_unsettled() const;
 
@@ -53,11 +56,13 @@ class Catalog {
   bool open(std::uint32_t id, const std::string& base, Nanoseconds now);
   // False: the volume is gone.
   bool update(std::uint32_t id, Known& known, bool suspect, Nanoseconds now);
+  void retire(std::shared_ptr<Volume> volume);
   void publish();
 
   std::vector<std::string> folders_;
   Warn warn_;
   std::map<std::uint32_t, Known> known_;
+  std::vector<std::shared_ptr<Volume>> retired_;
   std::map<std::string, Broken> broken_;
   std::set<std::string> told_;  // duplicates and folders that were warned of
   std::shared_ptr<const VolumeSet> set_ = std::make_shared<VolumeSet>();

@@ -5,14 +5,25 @@
 
 namespace rde {
 
+// True: there are others now.
+bool StorageReader::refresh_volumes() {
+  const std::uint64_t version = store_.version();
+  if (version == version_) return false;
+  version_ = version;
+  volumes_ = store_.volumes();
+  return true;
+}
+
 void StorageReader::start(Flight& flight) {
   const ObjectJob& job = *flight.job;
   flight.rewind();
-  const auto* volume = volumes_->find(job.id.volume);
-  if (volume == nullptr) return end(flight, Status::volume_not_found);
-  if ((*volume)->is_remote()) return end(flight, Status::volume_remote);
-  flight.volume = *volume;
-  const auto entry = (*volume)->find(job.id.needle);
+  refresh_volumes();
+  flight.volume = volumes_->find(job.id.volume);
+  if (!flight.volume && refresh_volumes()) flight.volume = volumes_->find(job.id.volume);  // it was just replaced
+  if (!flight.volume) return end(flight, Status::volume_not_found);
+  const Volume& volume = *flight.volume;
+  if (volume.is_remote()) return end(flight, Status::volume_remote);
+  const auto entry = volume.find(job.id.needle);
   if (!entry) return on_missing(flight);
   flight.entry = *entry;
   flight.needle = {};
@@ -23,7 +34,7 @@ void StorageReader::start(Flight& flight) {
     return answer(flight, 0, 0);
   }
   if (job.kind == ObjectJob::Kind::read) {
-    const auto known = store_.cache().find((*volume)->instance(), entry->offset);
+    const auto known = store_.cache().find(volume.instance(), entry->offset);
     if (known && known->id == job.id.needle) {
       count_up(counters_.cache_hits);
       flight.needle = *known;

@@ -206,10 +206,6 @@ void StorageReader::retry_parked() {
 }
 
 void StorageReader::start_ready() {
-  if (store_.version() != version_) {
-    version_ = store_.version();
-    volumes_ = store_.volumes();
-  }
   for (const unsigned bulk : {0U, 1U}) {
     while (!ready_[bulk].is_empty() && has_room(2 + spare_at_start(bulk))) {
       Flight& flight = *ready_[bulk].front();

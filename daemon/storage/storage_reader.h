@@ -83,6 +83,7 @@ class StorageReader final : public ObjectSource {
   void issue_slice(Flight& flight);
 
   // lookup.cpp: from a job to a record.
+  bool refresh_volumes();
   void start(Flight& flight);
   void park(Flight& flight, bool suspect);
   void on_missing(Flight& flight);

@@ -1,6 +1,9 @@
 // The volumes of an export at one moment. Never changes; the store publishes another one instead.
 //
-//   if (auto volume = set->find(7)) ...
+//   if (auto volume = set->find(7)) read_from(*volume);
+//
+// A set does not keep its volumes open: whoever holds an old one must not hold the disk space of files that a
+// vacuum has long replaced.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +19,8 @@ class VolumeSet {
  public:
   struct Member {
     std::uint32_t id = 0;
-    std::shared_ptr<Volume> volume;
+    bool is_remote = false;
+    std::weak_ptr<Volume> volume;
   };
 
   VolumeSet() = default;
@@ -24,19 +28,17 @@ class VolumeSet {
     std::ranges::sort(members_, {}, &Member::id);
   }
 
-  // Null where there is none.
-  [[nodiscard]] const std::shared_ptr<Volume>* find(std::uint32_t id) const {
+  // Null where there is none, or none any more.
+  [[nodiscard]] std::shared_ptr<Volume> find(std::uint32_t id) const {
     const auto found = std::ranges::lower_bound(members_, id, {}, &Member::id);
-    return found != members_.end() && found->id == id ? &found->volume : nullptr;
+    return found != members_.end() && found->id == id ? found->volume.lock() : nullptr;
   }
-
-  [[nodiscard]] const std::vector<Member>& members() const { return members_; }  // ascending
 
   // Ids of the volumes whose bytes are here: a remote one is known, but not served.
   [[nodiscard]] std::vector<std::uint32_t> served() const {
     std::vector<std::uint32_t> ids;
     for (const auto& member : members_) {
-      if (!member.volume->is_remote()) ids.push_back(member.id);
+      if (!member.is_remote) ids.push_back(member.id);
     }
     return ids;
   }

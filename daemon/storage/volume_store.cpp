@@ -143,7 +143,7 @@ void VolumeStore::run_round(bool scan_due) {
       for (const int listener : listeners_) ring(listener);
     }
   }
-  std::erase_if(retired_, [](const auto& volume) { return volume.use_count() == 1; });
+  catalog_.close_retired();
 }
 
 void VolumeStore::publish() {
@@ -156,11 +156,6 @@ void VolumeStore::publish() {
   }
   version_.fetch_add(1, std::memory_order_release);
   if (!before || before->served() != now->served()) generation_.fetch_add(1, std::memory_order_release);
-  if (!before) return;
-  for (const auto& [id, volume] : before->members()) {
-    const auto* still = now->find(id);
-    if (still == nullptr || *still != volume) retired_.push_back(volume);
-  }
 }
 
 }  // namespace rde

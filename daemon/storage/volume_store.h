@@ -81,7 +81,6 @@ class VolumeStore {
   Catalog catalog_;
   FolderWatch watch_;
   bool told_unwatched_ = false;
-  std::vector<std::shared_ptr<Volume>> retired_;  // so that no polling core has to close one and free its index
 
   mutable std::mutex mutex_;  // guards the next four; held for moments only
   std::shared_ptr<const VolumeSet> set_;

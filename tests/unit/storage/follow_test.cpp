@@ -194,6 +194,26 @@ TEST_CASE("a read that is under way ends on the bytes of the file it began with"
   CHECK(job.crc == crc_of(std::string(4 << 20, 'o')));
 }
 
+TEST_CASE("files that were replaced are closed though idle readers once used them") {
+  const Watchdog watchdog;
+  const TempFolder folder;
+  VolumeWriter writer;
+  writer.add({.id = 1, .cookie = 1, .data = "one"});
+  writer.write(folder.path() / "9");
+  Fixture fixture(folder.path());
+  CHECK(read_text(fixture, {9, 1, 1}) == "one");
+  const auto held = fixture.store->volumes();
+  writer.write(folder.path() / "9");
+  Fixture::wait_for([&] {
+    std::error_code gone;  // descriptors come and go while they are listed
+    return std::ranges::none_of(fs::directory_iterator("/proc/self/fd"), [&](const auto& entry) {
+      const auto target = fs::read_symlink(entry.path(), gone).string();
+      return target.starts_with(folder.path().string()) && target.ends_with("(deleted)");
+    });
+  });
+  CHECK(read_text(fixture, {9, 1, 1}) == "one");
+}
+
 TEST_CASE("the second of two folders takes over when the first loses the volume") {
   const Watchdog watchdog;
   const TempFolder first;
