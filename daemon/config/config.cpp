@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -98,9 +100,21 @@ Result<void> apply_table(Config& config, const toml::table& file) {
   return {};
 }
 
+Result<std::string> read_file(const std::string& path) {
+  std::error_code code;
+  std::ostringstream text;
+  std::ifstream file(path);
+  // A directory opens, and reads as nothing.
+  if (!std::filesystem::is_directory(path, code) && file && (file.peek() == EOF || text << file.rdbuf()))
+    return text.str();
+  return invalid("--config", path, "want a TOML file that can be read");
+}
+
 Result<void> apply_file(Config& config, const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return text.error();
   try {
-    if (auto applied = apply_table(config, toml::parse_file(path)); !applied) return applied.error().in(path);
+    if (auto applied = apply_table(config, toml::parse(*text)); !applied) return applied.error().in(path);
     return {};
   } catch (const toml::parse_error& error) {
     return Error{Status::invalid_request, path + ": line " + std::to_string(error.source().begin.line) + ": " +
@@ -169,7 +183,7 @@ Result<CommandLine> read_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return Error{Status::invalid_request, std::string(error.what()) + " (rdma-engine --help lists the options)"};
   }
-  if (!line.config.config_file.empty()) {
+  if (app.count("--config") != 0) {
     if (auto applied = apply_file(line.config, line.config.config_file); !applied) return applied.error();
   }
   for (const auto& option : options()) {
