@@ -29,7 +29,7 @@ struct Resolver::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Question> questions;
-  std::set<std::uint64_t> busy;  // askers of look-ups under way
+  std::set<std::uint64_t> busy;  // askers of look-ups and answers under way
   unsigned threads = 0;
   unsigned idle = 0;
   unsigned answering = 0;
@@ -80,13 +80,13 @@ void Resolver::run(const std::shared_ptr<State>& state) {
     lock.unlock();
     auto found = state->lookup(question.where);
     lock.lock();
-    state->busy.erase(question.asker);
     if (state->stopped) return;
     ++state->answering;
     lock.unlock();
     question.answer(std::move(found));
     lock.lock();
     --state->answering;
+    state->busy.erase(question.asker);  // not before the answer: the next one would overtake it
     state->changed.notify_all();
   }
 }

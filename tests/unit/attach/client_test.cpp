@@ -270,7 +270,9 @@ TEST_CASE("a list without an end is given up") {
   });
   const auto clients = list_clients(folder.file("socket"));
   REQUIRE_FALSE(clients);
-  CHECK(clients.error().text.find("no end") != std::string::npos);
+  // By its length, or by the time that it took.
+  CHECK((clients.error().text.find("no end") != std::string::npos ||
+         clients.error().status == Status::segment_not_ready));
 }
 
 TEST_CASE("signals do not end an attach") {

@@ -1,6 +1,7 @@
 #include "fake_io.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -9,6 +10,7 @@
 namespace rde::test {
 
 FakeIo::FakeIo(IoCounts& counts) : counts_(counts) {
+  for (auto* jobs : {&jobs_, &ready_, &ending_}) jobs->reserve(1'024);  // allocates nothing of its own in a test
   auto event = prim::make_event();
   if (event) news_ = std::move(*event);
 }
@@ -17,6 +19,11 @@ FakeIo::~FakeIo() = default;
 
 unsigned FakeIo::progress(Nanoseconds) {
   ++counts_.progressed;
+  std::uint64_t rung = 0;
+  if (at_news_ && read(news_.get(), &rung, sizeof rung) == sizeof rung) {
+    finish(*at_news_, Status::ok);
+    at_news_.reset();
+  }
   ending_.swap(ready_);
   const auto done = static_cast<unsigned>(ending_.size());
   for (ObjectJob* job : ending_) job->on_done();
@@ -65,6 +72,13 @@ bool FakeIo::finish(std::uint64_t tag, Status status, std::uint32_t bytes, std::
   jobs_.erase(found);
   make_ready(job, status, bytes, flags);
   return true;
+}
+
+void FakeIo::finish_all_but_one(Status status) {
+  while (jobs_.size() > 1) {
+    make_ready(*jobs_.back(), status, 0, 0);
+    jobs_.pop_back();
+  }
 }
 
 void FakeIo::finish_all(Status status) {

@@ -49,6 +49,9 @@ class FakeIo final : public ShardIo {
   // Ends the job with this tag in the next progress(); false where there is none.
   bool finish(std::uint64_t tag, Status status, std::uint32_t bytes = 0, std::uint16_t flags = 0);
   void finish_all(Status status);
+  void finish_all_but_one(Status status);
+  // Ends it in the progress() that finds news() rung, and not before.
+  void finish_at_news(std::uint64_t tag) { at_news_ = tag; }
   void open_waiting(Status status);
   [[nodiscard]] std::size_t waiting() const { return jobs_.size(); }
   [[nodiscard]] const Operation* job(std::uint64_t tag) const;
@@ -79,6 +82,7 @@ class FakeIo final : public ShardIo {
 
   IoCounts& counts_;
   Descriptor news_;
+  std::optional<std::uint64_t> at_news_;
   std::vector<ObjectJob*> jobs_;   // submitted, not ended
   std::vector<ObjectJob*> ready_;  // on_done in the next progress()
   std::vector<ObjectJob*> ending_;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <optional>
@@ -59,9 +60,9 @@ class RawChannel {
   // A completion that does not come is one of status `internal`.
   rde_completion next() {
     const Nanoseconds end = now_ns() + kPatience;
-    while (now_ns() < end) {
+    for (unsigned turn = 0; now_ns() < end; ++turn) {
       if (auto completion = poll()) return *completion;
-      usleep(100);
+      turn < 10'000 ? sched_yield() : usleep(100);
     }
     rde_completion none{};
     none.status = static_cast<std::uint16_t>(Status::internal);

@@ -1,6 +1,7 @@
 #include "rig.h"
 
 #include <doctest/doctest.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -21,6 +22,7 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 Rig::Rig(const RigOptions& options) : resolver_(options.lookup) {
+  spdlog::set_level(spdlog::level::off);
   ShardOptions shard;
   shard.mode = options.mode;
   shard.crowded = options.crowded;
