@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "base/clock.h"
 #include "base/crc32c.h"
@@ -191,7 +192,7 @@ rde_completion TestEngine::answer_object(const SegmentView& view, const rde_requ
   }
   if (args.offset > bytes.size()) return fail(Status::offset_past_end);
   const auto count = std::min<std::size_t>(buffer.size(), bytes.size() - static_cast<std::size_t>(args.offset));
-  std::memcpy(buffer.data(), bytes.data() + args.offset, count);
+  std::ranges::copy(std::span(bytes).subspan(args.offset, count), buffer.begin());
   if (corrupt_reads && count > 0) buffer[0] ^= std::byte{1};
   completion.bytes = static_cast<std::uint32_t>(count);
   completion.crc = crc32c(buffer.first(count));
