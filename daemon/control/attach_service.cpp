@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "control/memory_limit.h"
 #include "version.h"
@@ -189,7 +190,9 @@ std::variant<AttachOffer, Refusal> AttachService::offer(const rde_attach_hello& 
   if (!wake || !doorbell)
     return Refusal{Status::resource_exhausted, "descriptors", "no descriptor left; raise the limit of open files"};
   if (!(*segment)->shortage().empty()) {
-    spdlog::warn("segment on ordinary pages client={} reason=\"{}\"", number, (*segment)->shortage());
+    spdlog::log(std::exchange(told_of_shortage_, true) ? spdlog::level::debug : spdlog::level::warn,
+                "segment on ordinary pages (--hugepages off if that is meant) client={} reason=\"{}\"", number,
+                (*segment)->shortage());
   }
 
   Client client;
