@@ -163,6 +163,9 @@ Result<CommandLine> read_command_line(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("rdma-engine ") + kVersion);
   app.add_option("-c,--config", line.config.config_file, "TOML file; the same names with '_' for '-'")
       ->type_name("FILE");
+  auto* doctor = app.add_subcommand("doctor", "checks this host for what the options ask, and says what mends it");
+  doctor->fallthrough();
+  doctor->add_flag("--json", line.json, "for programs");
   std::map<const Option*, std::vector<std::string>> given;
   std::map<const Option*, bool> switched;
   for (const auto& option : options()) {
@@ -183,6 +186,7 @@ Result<CommandLine> read_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return Error{Status::invalid_request, std::string(error.what()) + " (rdma-engine --help lists the options)"};
   }
+  line.doctor = doctor->parsed();
   if (app.count("--config") != 0) {
     if (auto applied = apply_file(line.config, line.config.config_file); !applied) return applied.error();
   }
