@@ -118,7 +118,6 @@ void mark_descriptors_close_on_exec() {
 
 Result<std::unique_ptr<UcxContext>> UcxContext::open(const UcxOptions& options) {
   route_ucx_logs(nullptr);
-  turn_off_memory_events();
   std::unique_ptr<UcxContext> context(new UcxContext);
   if (auto opened = context->open_context(options); !opened) return opened.error();
   if (auto opened = context->open_worker(); !opened) return opened.error();

@@ -1,6 +1,5 @@
 #include "transport/ucx/ucx_runtime.h"
 
-#include <ucm/api/ucm.h>
 #include <ucp/api/ucp.h>
 #include <ucs/debug/log_def.h>
 
@@ -43,12 +42,6 @@ ucs_log_func_rc_t handle_log(const char* /*file*/, unsigned /*line*/, const char
 }  // namespace
 
 void take_back_signals() { ucs_debug_disable_signals(); }
-
-void turn_off_memory_events() {
-  ucm_global_config_t options = ucm_global_opts;
-  options.enable_events = 0;
-  ucm_set_global_opts(&options);
-}
 
 std::string ucx_compiled_version() { return std::to_string(UCP_API_MAJOR) + "." + std::to_string(UCP_API_MINOR); }
 

@@ -17,10 +17,6 @@ namespace rde {
 // other thread exists, then install handlers of your own.
 void take_back_signals();
 
-// UCX watches every mmap, munmap and madvise of the process for a cache of registrations; ours are explicit, so that
-// it need not, and other heaps are left alone. Call it before the first context of UCX.
-void turn_off_memory_events();
-
 std::string ucx_compiled_version();  // major.minor of the headers
 std::string ucx_runtime_version();   // major.minor.release of the library
 
