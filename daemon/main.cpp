@@ -2,6 +2,8 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
+#include <string>
+#include <system_error>
 
 #ifdef RDE_WITH_MIMALLOC
 #include <mimalloc.h>
@@ -19,6 +21,16 @@ constexpr int kGood = 0;
 constexpr int kCheckFailed = 1;
 constexpr int kBadUsage = 2;
 constexpr int kCannotStart = 3;
+
+// The library throws where a thread cannot be made.
+rde::Result<void> start(rde::Engine& engine) {
+  try {
+    return engine.start();
+  } catch (const std::system_error& error) {
+    return rde::Error{rde::Status::resource_exhausted, std::string("a thread cannot be made: ") + error.what() +
+                                                           "; raise ulimit -u, or TasksMax of the unit"};
+  }
+}
 
 }  // namespace
 
@@ -49,7 +61,7 @@ int main(int argc, char** argv) {
   spdlog::debug("heap mimalloc {}", mi_version());
 #endif
   rde::Engine engine(line->config);
-  if (auto started = engine.start(); !started) {
+  if (auto started = start(engine); !started) {
     spdlog::error("cannot start: {}", started.error().text);
     return started.error().status == rde::Status::invalid_request ? kBadUsage : kCannotStart;
   }

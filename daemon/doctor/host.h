@@ -19,6 +19,8 @@ std::optional<std::uint64_t> number_in(const std::filesystem::path& file);
 Finding check_hugepages(const Config& config, const std::filesystem::path& root);
 // `limit` in bytes; no value: unlimited.
 Finding check_memlock(const Config& config, std::optional<std::uint64_t> limit);
+// `limit`: bytes that this process may use.
+Finding check_memory_use(const Config& config, std::uint64_t limit);
 Finding check_open_files(const Config& config, std::uint64_t limit);
 
 // kernel.cpp

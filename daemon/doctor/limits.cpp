@@ -1,5 +1,6 @@
 #include <fstream>
 
+#include "control/memory_limit.h"
 #include "doctor/host.h"
 
 namespace rde {
@@ -62,6 +63,19 @@ Finding check_memlock(const Config& config, std::optional<std::uint64_t> limit) 
   const bool is_rdma = config.transport == TransportChoice::verbs || config.transport == TransportChoice::ucx;
   finding.severity = is_rdma ? Severity::error : Severity::note;
   finding.mend = "LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited";
+  return finding;
+}
+
+Finding check_memory_use(const Config& config, std::uint64_t limit) {
+  Finding finding{.check = "memory"};
+  if (const auto fits = check_memory(config, limit); !fits) {
+    finding.severity = Severity::error;
+    finding.text = fits.error().text;
+    finding.mend = "the option that the text names, or the cgroup's limit (MemoryMax= of the unit)";
+    return finding;
+  }
+  finding.text = "this process may use " + mebibytes(limit) + ", all clients together " +
+                 mebibytes(most_segment_bytes(config, limit));
   return finding;
 }
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 
+#include "control/memory_limit.h"
 #include "doctor/host.h"
 #include "doctor/setup.h"
 #include "engine/make_transport.h"
@@ -67,6 +68,7 @@ Findings examine(const Config& config) {
   constexpr const char* kRoot = "/";
   Findings findings{
       check_hugepages(config, kRoot),
+      check_memory_use(config, memory_limit()),
       check_memlock(config, limit_of(RLIMIT_MEMLOCK)),
       check_open_files(config, limit_of(RLIMIT_NOFILE).value_or(~std::uint64_t{0})),
       check_processors(config, kRoot, allowed_processors()),

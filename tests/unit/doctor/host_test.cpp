@@ -76,6 +76,12 @@ TEST_CASE("memlock is an error only where memory is registered with a device") {
   CHECK(check_memlock(config, std::uint64_t{1} << 40).severity == Severity::good);
 }
 
+TEST_CASE("memory that the configuration takes and the process may not use is an error") {
+  Config config;
+  CHECK(check_memory_use(config, std::uint64_t{1} << 30).severity == Severity::good);
+  CHECK(check_memory_use(config, 64 << 20).severity == Severity::error);
+}
+
 TEST_CASE("the limit of open files is held against --max-clients") {
   Config config;
   config.max_clients = 100;

@@ -214,6 +214,27 @@ TEST_CASE("files that were replaced are closed though idle readers once used the
   CHECK(read_text(fixture, {9, 1, 1}) == "one");
 }
 
+TEST_CASE("an index is not read any further once the engine stops") {
+  const VolumeFolder folder;
+  VolumeWriter writer;
+  writer.add({.id = 1, .cookie = 1, .data = "one"});
+  writer.write(folder.path() / "9");
+  std::stop_source stop;
+  const auto volume = Volume::open((folder.path() / "9").string(), stop.get_token());
+  REQUIRE(volume);
+  stop.request_stop();
+  const auto late = Volume::open((folder.path() / "9").string(), stop.get_token());
+  REQUIRE_FALSE(late);
+  CHECK(late.error().status == Status::draining);
+
+  unsigned warnings = 0;
+  Catalog catalog(
+      {folder.path().string()}, [&](std::string_view) { ++warnings; }, stop.get_token());
+  catalog.scan(now_ns());
+  CHECK(catalog.volumes()->served().empty());
+  CHECK(warnings == 0);
+}
+
 TEST_CASE("the second of two folders takes over when the first loses the volume") {
   const Watchdog watchdog;
   const VolumeFolder first;
