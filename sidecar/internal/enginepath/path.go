@@ -25,8 +25,21 @@ var (
 	ErrChanged = errors.New("the object changed while it was read")
 	// ErrCorrupt says that the bytes do not match the object's CRC-32C.
 	ErrCorrupt = errors.New("the bytes do not match the CRC-32C of the object")
-	errClosed  = errors.New("the stream is closed")
+	// ErrUnverified says that the engine did not check the whole object soon enough to vouch for a part of it.
+	ErrUnverified = errors.New("the engine has not checked the object yet that these bytes are a part of")
+	errClosed     = errors.New("the stream is closed")
 )
+
+// IsCorrupt tells whether an error says that stored bytes are wrong. Those that came before it are then not to be
+// trusted either.
+func IsCorrupt(err error) bool {
+	return errors.Is(err, ErrCorrupt) || errors.Is(err, rde.StatusObjectCorrupt) || errors.Is(err, rde.StatusVolumeCorrupt)
+}
+
+// IsChanged tells whether an error says that the bytes before it may be of another version of the object.
+func IsChanged(err error) bool {
+	return errors.Is(err, ErrChanged) || errors.Is(err, rde.StatusVolumeChanging)
+}
 
 // Options of a Path. Manager and Servers are required; zero values take defaults.
 type Options struct {
