@@ -156,3 +156,54 @@ func TestAPartOfAPackedObjectWaitsForTheCheck(t *testing.T) {
 	r := both(t, fake, dir)
 	r.want(r.get("/read?file_id="+packedID+"&offset=10&size=1000"), http.StatusOK, "http", bigPackedData[10:1010])
 }
+
+func TestACorruptObjectIsReadOverHTTPFromThenOn(t *testing.T) {
+	dir := testVolume(t)
+	for name, spoil := range map[string]func(fake *enginetest.Fake){
+		"rotted": func(fake *enginetest.Fake) { fake.OnBytes = flipAt(6000) },
+		"refused": func(fake *enginetest.Fake) {
+			fake.OnRead = func(_ context.Context, _ int, offset uint64) error {
+				if offset > 1<<20 {
+					return rde.StatusObjectCorrupt
+				}
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := enginetest.New(dir)
+			spoil(fake)
+			r := both(t, fake, dir)
+			if !r.wantNoWrongBytes(r.get("/read?file_id="+largeID), largeData) {
+				t.Error("the first answer was not cut off")
+			}
+			stats := fake.Stats.Load()
+			for range 5 {
+				r.want(r.get("/read?file_id="+largeID), http.StatusOK, "http", largeData)
+				r.want(r.get("/read?file_id="+largeID+"&offset=5&size=9"), http.StatusOK, "http", largeData[5:14])
+			}
+			if fake.Stats.Load() != stats {
+				t.Error("the engine was asked for an object that it has wrong bytes of")
+			}
+			r.want(r.get("/read?file_id="+smallID), http.StatusOK, "rdma", smallData)
+			fake.CheckLent(t)
+		})
+	}
+}
+
+func TestAPackedObjectWithWrongBytesIsReadOverHTTPFromThenOn(t *testing.T) {
+	dir := packedVolume(t)
+	fake := enginetest.New(dir)
+	calls := 0
+	fake.OnUnpacked = func([]byte) error {
+		if calls++; calls > 25 {
+			return &rde.Error{Op: "read", Status: rde.StatusVolumeChanging}
+		}
+		return nil
+	}
+	r := both(t, fake, dir)
+	if !r.wantNoWrongBytes(r.get("/read?file_id="+packedID), bigPackedData) {
+		t.Error("the first answer was not cut off")
+	}
+	r.want(r.get("/read?file_id="+packedID), http.StatusOK, "http", bigPackedData)
+}

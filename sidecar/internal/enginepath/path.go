@@ -57,10 +57,11 @@ type Options struct {
 
 // Path reads through the engine. For many goroutines.
 type Path struct {
-	options Options
-	routes  routes
-	hints   hints
-	lent    atomic.Int64 // bytes of the engine's memory that are asked for or held
+	options    Options
+	routes     routes
+	hints      hints
+	distrusted distrusted
+	lent       atomic.Int64 // bytes of the engine's memory that are asked for or held
 }
 
 const (
@@ -85,11 +86,14 @@ func New(options Options) *Path {
 	if options.Budget <= 0 {
 		options.Budget = defaultBudget
 	}
-	return &Path{options: options, routes: newRoutes(), hints: newHints()}
+	return &Path{options: options, routes: newRoutes(), hints: newHints(), distrusted: newDistrusted()}
 }
 
 // Stat asks for an object's metadata. Of a packed object the unpacked size is found out.
 func (p *Path) Stat(ctx context.Context, preferred cluster.Server, id rde.FileID) (object.Meta, error) {
+	if err := p.trust(preferred, id); err != nil {
+		return object.Meta{}, err
+	}
 	var meta object.Meta
 	err := p.route(ctx, id.Volume, preferred, func(to target) error {
 		stat, err := p.stat(ctx, to, id)
@@ -105,7 +109,7 @@ func (p *Path) Stat(ctx context.Context, preferred cluster.Server, id rde.FileID
 		p.hints.learn(id, meta)
 		return nil
 	})
-	return meta, err
+	return meta, p.note(id, err)
 }
 
 // Open opens a part of an object; its first bytes are there when Open returns. Its body fails where the engine
@@ -114,13 +118,16 @@ func (p *Path) Open(ctx context.Context, preferred cluster.Server, want object.W
 	if hint, ok := p.hints.recall(want.ID); ok && want.Decline && want.Tail(hint.Size) && p.options.Manager.Current() != nil {
 		return declined(want, hint), nil
 	}
+	if err := p.trust(preferred, want.ID); err != nil {
+		return nil, err
+	}
 	var answer *object.Answer
 	err := p.route(ctx, want.ID.Volume, preferred, func(to target) error {
 		var err error
 		answer, err = p.openAt(ctx, to, want)
 		return err
 	})
-	return answer, err
+	return answer, p.note(want.ID, err)
 }
 
 func declined(want object.Want, meta object.Meta) *object.Answer {

@@ -172,7 +172,7 @@ func (s *stream) Next(ctx context.Context) ([]byte, error) {
 		err = s.vouch(next)
 	}
 	if err != nil {
-		return nil, s.path.settle(s.ctx, s.id.Volume, s.to, err)
+		return nil, s.path.note(s.id, s.path.settle(s.ctx, s.id.Volume, s.to, err))
 	}
 	s.queue = s.queue[1:]
 	s.held = next

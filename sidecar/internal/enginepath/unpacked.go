@@ -38,7 +38,12 @@ func (p *Path) openUnpacked(ctx context.Context, to target, want object.Want, me
 		return answer, nil
 	}
 	body := &unpacked{buffer: make([]byte, min(length, unpackBuffer)), left: length, cancel: func() {}, timeout: p.options.Timeout,
-		part: length < size}
+		part: length < size, failed: func(err error) {
+			// Bytes that do not fit their CRC are taken for those of another version.
+			if IsCorrupt(err) || IsChanged(err) {
+				p.Distrust(want.ID)
+			}
+		}}
 	if small != nil {
 		body.source = io.NopCloser(bytes.NewReader(small[want.Offset:]))
 	} else if err := body.open(ctx, p, to, want, length, meta.ETag, meta.Manifest); err != nil {
@@ -114,6 +119,7 @@ type unpacked struct {
 	opened  engine.Object
 	vouch   func(context.Context) error // waits until the engine has checked what is stored
 	vouched bool
+	failed  func(error) // told why no more bytes come
 }
 
 func (b *unpacked) open(ctx context.Context, p *Path, to target, want object.Want, length uint64, etag string, manifest bool) error {
@@ -179,6 +185,7 @@ func (b *unpacked) Next(ctx context.Context) ([]byte, error) {
 		stop := context.AfterFunc(ctx, b.cancel)
 		defer stop()
 		if err := b.advance(); err != nil {
+			b.failed(err)
 			return nil, err
 		}
 	}

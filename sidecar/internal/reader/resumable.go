@@ -83,6 +83,7 @@ func (b *resumable) check(bytes []byte) error {
 	}
 	b.sum.Add(bytes)
 	if b.at+size == b.end && !b.sum.Fits(b.meta.ETag) {
+		b.reader.options.Engine.Distrust(b.request.Want.ID)
 		return enginepath.ErrCorrupt
 	}
 	return nil
