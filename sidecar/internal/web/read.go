@@ -161,8 +161,21 @@ func (g *reading) send(want object.Want, within *contentRange) error {
 		g.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	if within == nil && g.params.file && g.server.files.hand(g.w, g.r, answer) {
-		return nil
+	if within == nil && g.params.file {
+		handed, err := g.server.files.hand(g.w, g.r, answer)
+		if handed {
+			return nil
+		}
+		if err != nil {
+			if g.r.Context().Err() != nil {
+				panic(http.ErrAbortHandler) // nobody listens
+			}
+			g.server.options.Logger.Warn("a temporary file could not be written; a body is sent instead", "session", g.session,
+				"file_id", want.ID, "temp_dir", g.server.options.TempDir, "error", err)
+			answer.Close()
+			g.params.file = false
+			return g.send(want, nil)
+		}
 	}
 	header.Set("Content-Length", strconv.FormatUint(answer.Length, 10))
 	g.w.WriteHeader(code)
