@@ -127,6 +127,11 @@ func (g *reading) send(want object.Want, within *contentRange) error {
 		return err
 	}
 	defer answer.Close()
+	if !answer.Declined {
+		if err := precondition(g.r, answer.Meta); err != nil {
+			return err
+		}
+	}
 	code := http.StatusOK
 	header := g.w.Header()
 	if within != nil {
@@ -157,7 +162,8 @@ func (g *reading) send(want object.Want, within *contentRange) error {
 		source, engineBytes = "rdma", answer.Length
 	}
 	g.pathHeaders(source, answer.Detail, engineBytes)
-	if within == nil && notModified(g.r, answer.Meta) {
+	if notModified(g.r, answer.Meta) {
+		header.Del("Content-Range")
 		g.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -241,6 +247,9 @@ func (g *reading) metadata() error {
 			"session_id": g.session, "duration": time.Since(g.begun).String(),
 		})
 		return nil
+	}
+	if err := precondition(g.r, meta); err != nil {
+		return err
 	}
 	g.metaHeaders(meta)
 	if notModified(g.r, meta) {
