@@ -24,7 +24,7 @@ TEST_CASE("a question is answered on another thread") {
 TEST_CASE("an error is passed on") {
   Resolver resolver([](const HostPort&) -> Result<SocketAddress> { return Error{Status::invalid_address, "no"}; });
   std::promise<Status> answer;
-  resolver.resolve(1, {"x", 1}, [&](Result<SocketAddress> found) { answer.set_value(found.error().status); });
+  resolver.resolve(1, {"x", 1}, [&](const Result<SocketAddress>& found) { answer.set_value(found.error().status); });
   CHECK(answer.get_future().get() == Status::invalid_address);
 }
 

@@ -16,8 +16,8 @@ struct Stranger {
   Link* link;
   std::uint64_t engine = 99;
 
-  explicit Stranger(PeerOptions of_storage = options_of(1), const SocketAddress& from = SimTransport::loopback())
-      : engines(std::move(of_storage)), transport(engines.fabric, from) {
+  explicit Stranger(const PeerOptions& of_storage = options_of(1), const SocketAddress& from = SimTransport::loopback())
+      : engines(of_storage), transport(engines.fabric, from) {
     engines.source.put(7, 1, pattern(4096, 1));
     memory = *transport.add_memory(arena.bytes());
     link = *transport.connect(engines.where, ends);
