@@ -157,6 +157,12 @@ TEST_CASE("each option sets what it names") {
   CHECK(config.metrics == HostPort{"127.0.0.1", 9100});
 }
 
+TEST_CASE("a configuration file that never ends is refused by its name") {
+  const auto error = refused({"--config", "/dev/zero"});
+  CHECK(has(error, "/dev/zero"));
+  CHECK(has(error, "1 MiB"));
+}
+
 TEST_CASE("a value that an option does not take is refused with the option, the value and what would do") {
   struct Row {
     const char* option;
