@@ -149,8 +149,8 @@ TEST_CASE("a client whose sleep word flickers gets wake-ups, and no call of the 
   RawChannel raw(rig);
   auto* bell = raw.view().client_doorbell();
   store_seq_cst(&raw.lines()->completion_cold, 1U);
-  // Nobody reads the wake socket: it fills. Where the next generation comes before the engine has looked at the last one,
-  // that one needs no wake-up.
+  // Nobody reads the wake socket: it fills. Where the next generation comes before the engine has looked at the last
+  // one, that one needs no wake-up.
   for (std::uint32_t i = 0; rig.stats().wakeups_sent < 600; ++i) {
     REQUIRE(i < 100'000);
     store_seq_cst(&bell->sleep, 2 * i + 1);
