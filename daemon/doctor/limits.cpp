@@ -2,11 +2,11 @@
 
 #include "control/memory_limit.h"
 #include "doctor/host.h"
+#include "prim/memory.h"
 
 namespace rde {
 namespace {
 
-constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 constexpr std::uint64_t kDescriptorsOfClient = 6;  // socket, segment, two ends of the wake pair, doorbell, pidfd
 constexpr std::uint64_t kDescriptorsOfEngine = 64;
@@ -44,7 +44,7 @@ Finding check_hugepages(const Config& config, const std::filesystem::path& root)
   const auto pool = root / "sys/kernel/mm/hugepages/hugepages-2048kB";
   const auto total = number_in(pool / "nr_hugepages").value_or(0);
   const auto free = number_in(pool / "free_hugepages").value_or(0);
-  const std::uint64_t need = (least_memory(config) + kHugePage - 1) / kHugePage;
+  const std::uint64_t need = (least_memory(config) + prim::kHugePage - 1) / prim::kHugePage;
   finding.text = std::to_string(free) + " of " + std::to_string(total) +
                  " pages of 2 MiB are free; a first client needs " + std::to_string(need);
   if (free >= need) return finding;
