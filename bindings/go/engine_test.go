@@ -2,6 +2,7 @@ package rde
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -212,15 +213,35 @@ func TestNoWakeUpIsLostBesideARealEngine(t *testing.T) {
 	}
 }
 
+// stop freezes a process and waits until the last of its threads stands: on another processor one goes on for a while
+// after the signal was sent.
+func stop(t *testing.T, process *os.Process) {
+	t.Helper()
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "every thread stands", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", process.Pid))
+		if err != nil || len(threads) == 0 {
+			t.Fatalf("the threads of %d: %v, %v", process.Pid, threads, err)
+		}
+		for _, thread := range threads {
+			status, err := os.ReadFile(thread)
+			if _, state, _ := bytes.Cut(status, []byte(") ")); err == nil && !bytes.HasPrefix(state, []byte("T")) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 func TestAStoppedEngineDoesNotHoldTheCaller(t *testing.T) {
 	socket, process := realEngine(t)
 	c := attachReal(t, socket, Options{})
 	if err := c.Nop(watchdog(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, process)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	wantStatus(t, c.Nop(ctx), StatusDeadlineExceeded)

@@ -19,9 +19,11 @@ import (
 )
 
 const (
-	folderPattern = "rdma-sidecar-*.d"
-	filePrefix    = "object-"
-	looseAge      = 10 * time.Minute // of a file beside the folders, as earlier versions left them; none lived so long
+	folderSuffix = ".d"
+	youngSuffix  = ".new" // of a folder that is not locked yet
+	youngPattern = "rdma-sidecar-*" + youngSuffix
+	filePrefix   = "object-"
+	looseAge     = 10 * time.Minute // of a young folder, or of a file beside the folders as earlier versions left them
 )
 
 // Folder is a subfolder of this process alone, made when the first file is. The process holds a lock on it that the
@@ -30,6 +32,7 @@ type Folder struct {
 	parent string
 	mutex  sync.Mutex
 	held   *os.File // the locked subfolder; nil = not made yet
+	path   string   // its name
 }
 
 // New gives a folder in a parent that exists.
@@ -41,13 +44,13 @@ func (f *Folder) Create() (*os.File, error) {
 	defer f.mutex.Unlock()
 	for again := false; ; again = true {
 		if f.held == nil {
-			held, err := makeLocked(f.parent)
+			held, path, err := makeLocked(f.parent)
 			if err != nil {
 				return nil, err
 			}
-			f.held = held
+			f.held, f.path = held, path
 		}
-		file, err := os.CreateTemp(f.held.Name(), filePrefix+"*")
+		file, err := os.CreateTemp(f.path, filePrefix+"*")
 		if !errors.Is(err, os.ErrNotExist) || again {
 			return file, err
 		}
@@ -61,33 +64,30 @@ func (f *Folder) Close() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if f.held != nil {
-		_ = syscall.Rmdir(f.held.Name())
+		_ = syscall.Rmdir(f.path)
 		_ = f.held.Close()
 		f.held = nil
 	}
 }
 
-// makeLocked makes a subfolder and locks it. Another process may sweep it away before the lock is taken.
-func makeLocked(parent string) (*os.File, error) {
-	const tries = 10
-	var err error
-	for range tries {
-		var path string
-		if path, err = os.MkdirTemp(parent, folderPattern); err != nil {
-			return nil, err
-		}
-		var held *os.File
-		if held, err = lock(path); err != nil {
-			_ = syscall.Rmdir(path)
-			continue
-		}
-		if isAt(held, path) {
-			return held, nil
-		}
-		_ = held.Close()
-		err = os.ErrNotExist
+// makeLocked makes a subfolder under a name that a sweep leaves alone, locks it and only then gives it its own name: a
+// sweep beside it never meets one of ours without a lock.
+func makeLocked(parent string) (held *os.File, path string, err error) {
+	young, err := os.MkdirTemp(parent, youngPattern)
+	if err != nil {
+		return nil, "", err
 	}
-	return nil, err
+	path = strings.TrimSuffix(young, youngSuffix) + folderSuffix
+	if held, err = lock(young); err != nil {
+		_ = syscall.Rmdir(young)
+		return nil, "", err
+	}
+	if err = os.Rename(young, path); err != nil {
+		_ = syscall.Rmdir(young)
+		_ = held.Close()
+		return nil, "", err
+	}
+	return held, path, nil
 }
 
 // lock opens a folder of our user and takes its lock, without waiting.
@@ -110,23 +110,15 @@ func lock(path string) (*os.File, error) {
 	return folder, nil
 }
 
-func isAt(folder *os.File, path string) bool {
-	there, err := os.Lstat(path)
-	if err != nil {
-		return false
-	}
-	mine, err := folder.Stat()
-	return err == nil && os.SameFile(there, mine)
-}
-
 func isOurs(info os.FileInfo) bool {
 	status, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(status.Uid) == os.Geteuid()
 }
 
 var (
-	ourFolder = regexp.MustCompile(`^rdma-sidecar-[0-9]+\.d$`)
-	looseFile = regexp.MustCompile(`^rdma-sidecar-[0-9]+$`)
+	ourFolder   = regexp.MustCompile(`^rdma-sidecar-[0-9]+\.d$`)
+	youngFolder = regexp.MustCompile(`^rdma-sidecar-[0-9]+\.new$`)
+	looseFile   = regexp.MustCompile(`^rdma-sidecar-[0-9]+$`)
 )
 
 // Sweep removes what processes of our user that are dead left in a folder, and counts the files. Nothing else is
@@ -141,6 +133,8 @@ func Sweep(parent string) (removed int) {
 		switch info, err := entry.Info(); {
 		case err != nil || !isOurs(info):
 		case info.IsDir() && ourFolder.MatchString(entry.Name()):
+			removed += sweepFolder(path)
+		case info.IsDir() && youngFolder.MatchString(entry.Name()) && time.Since(info.ModTime()) > looseAge:
 			removed += sweepFolder(path)
 		case info.Mode().IsRegular() && looseFile.MatchString(entry.Name()) && time.Since(info.ModTime()) > looseAge:
 			if os.Remove(path) == nil {
