@@ -187,6 +187,23 @@ RDE_API int rde_read(rde_client* client, uint64_t peer, const rde_file_id* id, u
                      const rde_buffer* buffer, size_t length, uint64_t timeout_ns, rde_read_result* result,
                      rde_error* error);
 
+/* Sessions: a transfer of one or more reads that the engine limits in time (lifetime_ns; 0: the engine's default) and
+   checks as a whole. Its reads go to `peer`, or where the volume is found. The engine ends the sessions of a client
+   that goes. Errors: RDE_TOO_MANY_SESSIONS; later RDE_SESSION_EXPIRED, RDE_SESSION_NOT_FOUND, and RDE_STALE_HANDLE once
+   it is closed. */
+RDE_API int rde_session_open(rde_client* client, uint64_t peer, uint64_t lifetime_ns, uint64_t timeout_ns,
+                             uint64_t* session, rde_error* error);
+
+/* As rde_read. */
+RDE_API int rde_session_read(rde_client* client, uint64_t session, const rde_file_id* id, uint64_t offset,
+                             const rde_buffer* buffer, size_t length, uint64_t timeout_ns, rde_read_result* result,
+                             rde_error* error);
+
+/* failed: 0 where all bytes arrived. crc: CRC32C of them in the order of the reads, or NULL. Errors: RDE_CRC_MISMATCH,
+   with which the session has ended too. */
+RDE_API int rde_session_close(rde_client* client, uint64_t session, int failed, const uint32_t* crc,
+                              uint64_t timeout_ns, rde_error* error);
+
 RDE_STATIC_ASSERT(sizeof(rde_error) == 512, "rde_error");
 RDE_STATIC_ASSERT(sizeof(rde_reaped) == 40, "rde_reaped");
 RDE_STATIC_ASSERT(sizeof(rde_file_id) == 16, "rde_file_id");

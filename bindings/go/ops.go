@@ -115,8 +115,9 @@ func (c *Client) Disconnect(ctx context.Context, peer Peer) error {
 type Capabilities struct {
 	ABIMajor, ABIMinor          uint32
 	Features                    uint64
-	MaxTransfer                 uint64 // bytes of one request
-	MaxSessions, ActiveSessions uint64
+	MaxTransfer                 uint64        // bytes of one request
+	MaxSessions, ActiveSessions uint64        // of all clients
+	SessionTimeout              time.Duration // of a session that names none
 	Peers, Volumes              uint32
 	VendorID                    uint32
 	PortLID                     uint16
@@ -146,7 +147,7 @@ func (c *Client) Capabilities(ctx context.Context) (Capabilities, error) {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&raw)), size), c.memory(block, out.bytes()))
 	return Capabilities{
 		ABIMajor: raw.ABIMajor, ABIMinor: raw.ABIMinor, Features: raw.Features, MaxTransfer: raw.MaxTransfer,
-		MaxSessions: raw.MaxSessions, ActiveSessions: raw.ActiveSessions, Peers: raw.Peers, Volumes: raw.Volumes,
+		MaxSessions: raw.MaxSessions, ActiveSessions: raw.ActiveSessions, SessionTimeout: time.Duration(raw.SessionTimeoutNS), Peers: raw.Peers, Volumes: raw.Volumes,
 		VendorID: raw.VendorID, PortLID: raw.PortLid, RealRDMA: raw.RealRDMA != 0,
 		Version: attach.Text(raw.Version[:]), Transport: attach.Text(raw.Transport[:]),
 		Device: attach.Text(raw.Device[:]), PortGID: attach.Text(raw.PortGid[:]),
@@ -162,6 +163,6 @@ func lengthText(length, most int) string {
 }
 
 // args are the operation's own bytes of a request.
-func args[T layout.ObjectArgs | layout.CancelArgs | layout.PingArgs](t T) [24]uint8 {
+func args[T layout.ObjectArgs | layout.CancelArgs | layout.PingArgs | layout.SessionOpenArgs | layout.SessionCloseArgs](t T) [24]uint8 {
 	return *(*[24]uint8)(unsafe.Pointer(&t))
 }

@@ -17,6 +17,7 @@ type ReadOption func(*readOptions)
 type readOptions struct {
 	skipCRC bool
 	bulk    bool
+	session bool // the peer is a session
 }
 
 // SkipCRC leaves the bytes unchecked; ReadInfo.Unverified says so.
@@ -73,6 +74,9 @@ func (c *Client) readRequest(ctx context.Context, peer Peer, id FileID, offset u
 		Args: args(layout.ObjectArgs{Needle: id.Needle, Volume: id.Volume, Cookie: id.Cookie, Offset: offset})}
 	if o.skipCRC {
 		r.Flags |= layout.RequestFlagSkipCRC
+	}
+	if o.session {
+		r.Flags |= layout.RequestFlagInSession
 	}
 	if o.bulk {
 		r.Priority = layout.PriorityBulk

@@ -45,6 +45,7 @@ const (
 	StatusSessionNotFound      Status = 500 // no such session
 	StatusSessionExpired       Status = 501 // the session's time is over
 	StatusTooManySessions      Status = 502 // all sessions are in use
+	StatusCRCMismatch          Status = 503 // the client's CRC32C is not that of what the session's reads delivered
 	StatusCancelled            Status = 600 // the request was cancelled
 	StatusDeadlineExceeded     Status = 601 // the request's deadline has passed
 	StatusDraining             Status = 602 // the engine is stopping
@@ -110,6 +111,7 @@ var statusTable = map[Status]statusInfo{
 	500: {"session_not_found", "session", true, "no such session"},
 	501: {"session_expired", "session", true, "the session's time is over"},
 	502: {"too_many_sessions", "session", true, "all sessions are in use"},
+	503: {"crc_mismatch", "session", true, "the client's CRC32C is not that of what the session's reads delivered"},
 	600: {"cancelled", "request", true, "the request was cancelled"},
 	601: {"deadline_exceeded", "network", true, "the request's deadline has passed"},
 	602: {"draining", "ipc", true, "the engine is stopping"},

@@ -36,7 +36,9 @@ Result<void> apply(Config& config, const Option& option, const std::string& show
 // Keys of the older configuration file, by table.
 const std::map<std::string, std::map<std::string, std::string>>& older_tables() {
   static const std::map<std::string, std::map<std::string, std::string>> tables{
-      {"rdma", {{"device_name", "device"}, {"port", "port"}, {"buffer_size", "buffer_size"}}},
+      {"rdma",
+       {{"device_name", "device"}, {"port", "port"}, {"max_sessions", "max_sessions"}, {"buffer_size", "buffer_size"}}},
+      {"ipc", {{"socket_path", "ipc_socket"}, {"max_connections", "ipc_max_connections"}}},
       {"logging", {{"level", "log_level"}}},
   };
   return tables;
@@ -134,6 +136,9 @@ Result<void> finish(Config& config) {
     return invalid("--segment-size", std::to_string(config.segment_size),
                    "more than --max-segment-bytes (" + std::to_string(config.max_segment_bytes) +
                        ") leaves for all clients together; raise that or lower this");
+  }
+  if (config.ipc_socket == config.socket) {
+    return invalid("--ipc-socket", config.ipc_socket, "the same path as --socket; the two protocols need one each");
   }
   if (config.listen && config.exports.empty()) {
     return Error{Status::invalid_request,

@@ -32,6 +32,9 @@ struct Config {
   std::set<uid_t> allow_uid;
   std::set<gid_t> allow_gid;
 
+  std::string ipc_socket;  // of the older protocol; empty: none
+  std::uint32_t ipc_max_connections = 256;
+
   std::vector<std::string> exports;
   std::optional<HostPort> listen;
   bool listen_names_port = true;  // false: it is `port`
@@ -48,6 +51,9 @@ struct Config {
   std::uint64_t max_segment_bytes = 0;  // 0: half of the memory that this process may use
   std::uint32_t max_clients = 4096;
   std::uint64_t buffer_size = std::uint64_t{64} << 20;  // staging memory of a shard that serves peers
+
+  std::uint64_t max_sessions = 1000;
+  Nanoseconds session_timeout = 300 * kSecond;  // of a session that names none
 
   PollMode poll = PollMode::adaptive;
   std::vector<int> cores;  // one shard each; empty: one shard, anywhere

@@ -151,6 +151,10 @@ std::vector<Option> make_options() {
        [](C c, S s) { return add_id(c.allow_uid, s); }, clear(&Config::allow_uid)},
       {"--allow-gid", "allow_gid", "GID", "group whose members may attach (by their primary group)",
        [](C c, S s) { return add_id(c.allow_gid, s); }, clear(&Config::allow_gid)},
+      {"--ipc-socket", "ipc_socket", "PATH", "socket of the older protocol (MessagePack); off unless named",
+       path(&Config::ipc_socket)},
+      {"--ipc-max-connections", "ipc_max_connections", "N", "connections to it at once (256)",
+       [](C c, S s) { return set_number(c.ipc_max_connections, s, 1, 65'536); }},
       {"--export", "export", "DIR", "directory of SeaweedFS volumes to serve", add_export, clear(&Config::exports)},
       {"--listen", "listen", "HOST:PORT", "where other engines connect; port 0 picks one", set_listen},
       {"-p,--port", "port", "PORT", "port of --listen where it names none",
@@ -191,6 +195,15 @@ std::vector<Option> make_options() {
          std::uint64_t seconds = 0;
          auto bad = set_number(seconds, s, 1, 86'400);
          if (bad.empty()) c.default_deadline = seconds * kSecond;
+         return bad;
+       }},
+      {"--max-sessions", "max_sessions", "N", "sessions open at once, of all clients together (1000)",
+       [](C c, S s) { return set_number(c.max_sessions, s, 1, kMostSessions); }},
+      {"--session-timeout", "session_timeout", "SECONDS", "of a session that names no time (300)",
+       [](C c, S s) {
+         std::uint64_t seconds = 0;
+         auto bad = set_number(seconds, s, 1, kLongestSession / kSecond);
+         if (bad.empty()) c.session_timeout = seconds * kSecond;
          return bad;
        }},
       {"--log-level", "log_level", "LEVEL", "trace, debug, info, warn or error", set_level},

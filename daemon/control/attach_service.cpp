@@ -10,6 +10,7 @@
 #include <mutex>
 #include <utility>
 
+#include "control/access.h"
 #include "control/memory_limit.h"
 #include "version.h"
 
@@ -148,10 +149,7 @@ void AttachService::forget_gone() {
   for (const auto number : numbers) forget(number);
 }
 
-bool AttachService::may_attach(const prim::PeerIdentity& who) const {
-  return who.uid == 0 || who.uid == geteuid() || config_.allow_uid.contains(who.uid) ||
-         config_.allow_gid.contains(who.gid);
-}
+bool AttachService::may_attach(const prim::PeerIdentity& who) const { return may_use(config_, who); }
 
 bool AttachService::may_look(const prim::PeerIdentity& who, const Client& client) {
   return who.uid == 0 || who.uid == client.who.uid;
@@ -230,7 +228,7 @@ void AttachService::attached(AttachOffer offer) {
                client.name, client.who.pid, client.who.uid, client.bytes, client.segment->view().header().page_size,
                client.segment->view().header().channel_count, client.segment->view().header().depth);
   auto given = std::make_shared<NewClient>(
-      NewClient{number, std::move(offer.segment), std::move(offer.wake.ringer), client.doorbell});
+      NewClient{number, client.who.uid, std::move(offer.segment), std::move(offer.wake.ringer), client.doorbell});
   shard_of(number).post([given](Shard& shard) { shard.add_client_st(std::move(*given)); });
 }
 

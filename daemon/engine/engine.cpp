@@ -39,9 +39,10 @@ Result<void> Engine::start() {
   if (auto opened = open_signals(); !opened) return opened;
   if (auto started = start_storage(); !started) return started;
   if (auto started = start_shards(); !started) return started;
-  if (auto started = start_metrics(); !started) return started;
   attach_ = std::make_unique<AttachService>(config_, epoch_, *loop_, shards_);
   if (auto started = attach_->start(); !started) return started;
+  if (auto started = start_ipc_door(); !started) return started;
+  if (auto started = start_metrics(); !started) return started;
   announce_ready();
   return {};
 }
@@ -77,6 +78,9 @@ Result<void> Engine::start_shards() {
     spdlog::warn("--poll spin on {} processor would starve what it waits for; using adaptive", processors);
     mode = PollMode::adaptive;
   }
+  // One more slab than shards: for the older socket.
+  sessions_ = std::make_shared<SessionTable>(
+      SessionOptions{config_.max_sessions, config_.session_timeout, static_cast<unsigned>(cores.size()) + 1});
   for (unsigned i = 0; i < cores.size(); ++i) {
     ShardOptions options;
     options.index = i;
@@ -85,14 +89,27 @@ Result<void> Engine::start_shards() {
     // A read has three pollers: the client, this engine, and the storage engine, often on this very host.
     options.crowded = processors < cores.size() + 2;
     options.default_deadline = config_.default_deadline;
+    options.sessions = sessions_;
     shards_.push_back(std::make_unique<Shard>(
         options, engine_io_factory({&config_, volumes_.get(), epoch_, i == 0, &bound_}), resolver_));
     if (auto started = shards_.back()->start(); !started) return started;
   }
   std::promise<ShardIo::Summary> summary;
   shards_[0]->post([&](Shard& shard) { summary.set_value(shard.io_st().summary()); });
-  const auto known = summary.get_future().get();
-  transport_ = known.transport;
+  summary_ = summary.get_future().get();
+  return {};
+}
+
+Result<void> Engine::start_ipc_door() {
+  if (config_.ipc_socket.empty()) return {};
+  auto door = compat::IpcDoor::open(config_, {.sessions = sessions_,
+                                              .slab = static_cast<unsigned>(shards_.size()),
+                                              .epoch = epoch_,
+                                              .device = summary_.device,
+                                              .real_rdma = summary_.real_rdma});
+  if (!door) return door.error();
+  ipc_door_ = std::move(*door);
+  spdlog::info("older protocol socket={}", config_.ipc_socket);
   return {};
 }
 
@@ -107,7 +124,7 @@ Result<void> Engine::start_metrics() {
 
 void Engine::announce_ready() const {
   std::printf("ready socket=%s listen=%s transport=%s\n", config_.socket.c_str(), bound_.empty() ? "-" : bound_.c_str(),
-              transport_.c_str());
+              summary_.transport.c_str());
   std::fflush(stdout);
   notify_service_manager("READY=1");
 }
@@ -144,12 +161,14 @@ void Engine::reload() {
   }
   spdlog::set_level(spdlog::level::from_str(config->log_level));
   attach_->reload(*config);
+  if (ipc_door_) ipc_door_->reload(*config);
   spdlog::info("SIGHUP: read {} again: log_level, allow_uid and allow_gid are in force; the rest needs a restart",
                config_.config_file);
 }
 
 void Engine::stop() {
   notify_service_manager("STOPPING=1");
+  if (ipc_door_) ipc_door_->stop();
   attach_->refuse_new();
   std::vector<std::thread> stops;
   for (auto& shard : shards_) stops.emplace_back([&shard] { shard->stop(kDrainTime); });

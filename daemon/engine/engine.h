@@ -10,11 +10,13 @@
 #include <optional>
 #include <vector>
 
+#include "compat/ipc_door.h"
 #include "config/config.h"
 #include "control/attach_service.h"
 #include "control/event_loop.h"
 #include "control/resolver.h"
 #include "metrics/metrics.h"
+#include "session/session_table.h"
 #include "shard/shard.h"
 #include "storage/volume_store.h"
 
@@ -37,6 +39,7 @@ class Engine {
   Result<void> start_storage();
   Result<void> start_shards();
   Result<void> start_metrics();
+  Result<void> start_ipc_door();
   void announce_ready() const;
   void on_signal();
   void reload();
@@ -49,11 +52,13 @@ class Engine {
   Descriptor signals_;
   Resolver resolver_;
   std::unique_ptr<VolumeStore> volumes_;
+  std::shared_ptr<SessionTable> sessions_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<AttachService> attach_;
+  std::unique_ptr<compat::IpcDoor> ipc_door_;
   std::unique_ptr<MetricsServer> metrics_;
-  std::string bound_;      // HOST:PORT that peers connect to; "-" without --listen
-  std::string transport_;  // its name
+  std::string bound_;  // HOST:PORT that peers connect to; "-" without --listen
+  ShardIo::Summary summary_;
   bool stopping_ = false;
 };
 

@@ -28,6 +28,43 @@ constexpr ShardMetric kShardMetrics[] = {
     {"wakeups_sent_total", "Wake-ups sent to sleeping clients", false, &ShardStats::wakeups_sent},
 };
 
+struct SessionMetric {
+  const char* name;
+  const char* help;
+  std::uint64_t SessionCounts::*member;
+};
+
+constexpr SessionMetric kSessionMetrics[] = {
+    {"sessions_created_total", "Sessions opened", &SessionCounts::created},
+    {"sessions_completed_total", "Sessions closed with success", &SessionCounts::completed},
+    {"sessions_failed_total", "Sessions closed without", &SessionCounts::failed},
+    {"sessions_expired_total", "Sessions whose time was over first", &SessionCounts::expired},
+    {"sessions_ended_total", "Sessions whose client went first", &SessionCounts::ended},
+    {"sessions_refused_total", "Sessions refused because --max-sessions were open", &SessionCounts::refused},
+    {"session_bytes_total", "Object bytes that reads in sessions delivered", &SessionCounts::bytes},
+};
+
+void add_session_metrics(const SessionTable& sessions, std::vector<Metric>& metrics) {
+  const SessionCounts counts = sessions.counts();
+  for (const auto& row : kSessionMetrics)
+    metrics.push_back({row.name, row.help, false, "", "", static_cast<double>(counts.*row.member)});
+  metrics.push_back({"sessions_active", "Sessions that are open", true, "", "", static_cast<double>(sessions.live())});
+  metrics.push_back({"sessions_max", "Sessions that may be open", true, "", "", static_cast<double>(sessions.most())});
+  metrics.push_back(
+      {"session_table_bytes", "Memory of the session table", true, "", "", static_cast<double>(counts.memory)});
+}
+
+void add_ipc_metrics(const compat::IpcStats& stats, std::vector<Metric>& metrics) {
+  const auto add = [&](const char* name, const char* help, bool gauge, const std::atomic<std::uint64_t>& value) {
+    metrics.push_back({name, help, gauge, "", "", static_cast<double>(value.load(std::memory_order_relaxed))});
+  };
+  add("ipc_connections", "Connections to the older socket", true, stats.connections);
+  add("ipc_accepted_total", "Connections to the older socket that were let in", false, stats.accepted);
+  add("ipc_refused_total", "Connections to the older socket that were refused", false, stats.refused);
+  add("ipc_requests_total", "Requests of the older protocol", false, stats.requests);
+  add("ipc_failures_total", "Requests of the older protocol that were answered with an error", false, stats.failures);
+}
+
 }  // namespace
 
 std::vector<Metric> Engine::read_metrics() const {
@@ -41,6 +78,8 @@ std::vector<Metric> Engine::read_metrics() const {
   }
   metrics.push_back(
       {"volumes", "Volumes of this engine", true, "", "", static_cast<double>(volumes_->served().size())});
+  add_session_metrics(*sessions_, metrics);
+  if (ipc_door_) add_ipc_metrics(ipc_door_->stats(), metrics);
   return metrics;
 }
 

@@ -17,6 +17,9 @@ void op_capabilities(Shard& shard, EngineChannel& channel, const rde_request& re
   answer.abi_major = RDE_ABI_MAJOR;
   answer.abi_minor = RDE_ABI_MINOR;
   answer.max_transfer = channel.client().view().header().arena_size;
+  answer.max_sessions = shard.sessions_st().most();
+  answer.active_sessions = shard.sessions_st().live();
+  answer.session_timeout_ns = shard.sessions_st().timeout();
   answer.peers = summary.peers_ready;
   answer.volumes = summary.volumes;
   answer.real_rdma = summary.real_rdma ? 1 : 0;

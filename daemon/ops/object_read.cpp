@@ -14,9 +14,15 @@ void run_job(Shard& shard, EngineChannel& channel, const rde_request& request, O
   if (channel.client().quarantined_bytes > shard.options().max_quarantined_bytes)
     return refuse(Status::quarantine_full);
 
-  // A handle names a peer; without one the engine takes its own volume first, then a peer that announced it.
+  // A handle names a peer, or a session that may have one; without a peer the engine takes its own volume first, then a
+  // peer that announced it.
   Handle peer = Handle::from(request.handle);
-  if (request.handle == 0) {
+  if ((request.flags & RDE_REQUEST_FLAG_IN_SESSION) != 0) {
+    const auto used = shard.sessions_st().use(peer, channel.client().sessions, shard.now_st());
+    if (used.status != Status::ok) return refuse(used.status);
+    peer = used.peer;
+  }
+  if (peer.value() == 0) {
     const auto found = shard.io_st().route(args.volume);
     if (!found) return refuse(Status::volume_not_found);
     peer = *found;

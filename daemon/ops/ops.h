@@ -23,5 +23,7 @@ void op_disconnect(Shard& shard, EngineChannel& channel, const rde_request& requ
 void op_object_stat(Shard& shard, EngineChannel& channel, const rde_request& request);
 void op_object_read(Shard& shard, EngineChannel& channel, const rde_request& request);
 void op_cancel(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_session_open(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_session_close(Shard& shard, EngineChannel& channel, const rde_request& request);
 
 }  // namespace rde

@@ -14,16 +14,18 @@ struct Entry {
   bool while_draining = false;  // also taken by an engine that is stopping
 };
 
-constexpr std::array<Entry, 9> kOperations = [] {
-  std::array<Entry, 9> table{};
+constexpr std::array<Entry, 11> kOperations = [] {
+  std::array<Entry, 11> table{};
   table[RDE_OP_NOP] = {op_nop, 0, true};
   table[RDE_OP_PING] = {op_ping, 0, true};
   table[RDE_OP_CAPABILITIES] = {op_capabilities, 0, true};
   table[RDE_OP_CONNECT] = {op_connect, 0, false};
   table[RDE_OP_DISCONNECT] = {op_disconnect, 0, true};
-  table[RDE_OP_OBJECT_STAT] = {op_object_stat, 0, false};
-  table[RDE_OP_OBJECT_READ] = {op_object_read, RDE_REQUEST_FLAG_SKIP_CRC, false};
+  table[RDE_OP_OBJECT_STAT] = {op_object_stat, RDE_REQUEST_FLAG_IN_SESSION, false};
+  table[RDE_OP_OBJECT_READ] = {op_object_read, RDE_REQUEST_FLAG_SKIP_CRC | RDE_REQUEST_FLAG_IN_SESSION, false};
   table[RDE_OP_CANCEL] = {op_cancel, 0, true};
+  table[RDE_OP_SESSION_OPEN] = {op_session_open, 0, false};
+  table[RDE_OP_SESSION_CLOSE] = {op_session_close, 0, true};
   return table;
 }();
 

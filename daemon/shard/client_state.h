@@ -14,6 +14,7 @@
 #include "base/descriptor.h"
 #include "ring/doorbell.h"
 #include "segment/segment.h"
+#include "session/session_table.h"
 #include "shard/channel.h"
 #include "shard/recorder.h"
 #include "transport/transport.h"
@@ -23,6 +24,7 @@ namespace rde {
 // What the control thread hands over when a client is attached.
 struct NewClient {
   std::uint64_t number = 0;
+  std::uint32_t uid = 0;
   std::shared_ptr<Segment> segment;
   Descriptor wake;                       // the ringer's end of the client's wake socket
   std::shared_ptr<Descriptor> doorbell;  // eventfd that the client rings
@@ -32,6 +34,7 @@ class ClientState {
  public:
   explicit ClientState(NewClient given)
       : number_(given.number),
+        uid_(given.uid),
         segment_(std::move(given.segment)),
         wake_(std::move(given.wake)),
         doorbell_(std::move(given.doorbell)),
@@ -44,6 +47,7 @@ class ClientState {
   ClientState& operator=(const ClientState&) = delete;
 
   [[nodiscard]] std::uint64_t number() const { return number_; }
+  [[nodiscard]] std::uint32_t uid() const { return uid_; }
   [[nodiscard]] const SegmentView& view() const { return segment_->view(); }
   [[nodiscard]] int wake_descriptor() const { return wake_.get(); }
   [[nodiscard]] int doorbell_descriptor() const { return doorbell_->get(); }
@@ -66,6 +70,7 @@ class ClientState {
   std::uint64_t quarantined_bytes = 0;
   // Peers that this client opened, by handle value, and how often.
   std::unordered_map<std::uint64_t, std::uint32_t> peers;
+  SessionOwner sessions;
   std::uint32_t lookups = 0;  // names being looked up
 
   // For the segment's counters.
@@ -80,6 +85,7 @@ class ClientState {
 
  private:
   std::uint64_t number_;
+  std::uint32_t uid_;
   std::shared_ptr<Segment> segment_;
   Descriptor wake_;
   std::shared_ptr<Descriptor> doorbell_;

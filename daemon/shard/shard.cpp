@@ -10,6 +10,8 @@ Shard::Shard(const ShardOptions& options, ShardIo::Factory make_io, Resolver& re
     : options_(options),
       make_io_(std::move(make_io)),
       resolver_(resolver),
+      sessions_(options.sessions ? options.sessions : std::make_shared<SessionTable>(SessionOptions{})),
+      session_slab_(options.sessions ? options.index : 0),
       operations_(options.max_operations),
       deadlines_(now_ns()) {}
 

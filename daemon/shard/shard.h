@@ -58,6 +58,7 @@ class Shard {
   ShardIo& io_st() { return *io_; }
   // At most a few turns old.
   [[nodiscard]] Nanoseconds now_st() const { return now_; }
+  SessionTable& sessions_st() { return *sessions_; }
   [[nodiscard]] bool draining_st() const { return draining_; }
   // Ends a request at once, or the first half of it.
   void complete_st(EngineChannel& channel, std::uint64_t tag, Status status, std::uint16_t flags = 0,
@@ -107,7 +108,7 @@ class Shard {
   [[nodiscard]] int sleep_milliseconds() const;
   // Clients (shard_clients.cpp).
   void cancel_operations(ClientState& client);
-  void free_gone_clients();
+  bool free_gone_clients();
 
   template <class Visit>
   void for_each_hot(Visit visit) const {
@@ -121,6 +122,8 @@ class Shard {
   Resolver& resolver_;
   std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>();
   std::vector<Task> running_tasks_;
+  std::shared_ptr<SessionTable> sessions_;
+  unsigned session_slab_ = 0;
   std::unique_ptr<ShardIo> io_;
   std::thread thread_;
   Descriptor epoll_;

@@ -41,6 +41,7 @@ void Shard::add_client_st(NewClient given) {
     // Peers cannot be read into this arena; volumes of this engine can.
     client->recorder().note(now_, RDE_EVENT_FAULT, 0, static_cast<std::uint64_t>(Status::registration_failed), 0);
   }
+  client->sessions = sessions_->add_owner(session_slab_, client->uid(), now_);
   label_counters(client->view().counters());
   if (auto watched = watch(client->doorbell_descriptor(), true); !watched) {
     // The client is served all the same, but it cannot wake this shard: a sleep ends by its cap.
@@ -91,11 +92,14 @@ void Shard::cancel_operations(ClientState& client) {
   }
 }
 
-// A segment lives until the last transfer into it has ended.
-void Shard::free_gone_clients() {
+// A segment lives until the last transfer into it has ended. True while there is more to do at once.
+bool Shard::free_gone_clients() {
+  bool more = false;
   for (auto entry = gone_.begin(); entry != gone_.end();) {
     const auto client = clients_.find(entry->first);
-    if (client->second->operations != 0) {
+    const bool sessions_left = sessions_->end_some(client->second->sessions, kSessionsPerTurn);
+    more |= sessions_left;
+    if (sessions_left || client->second->operations != 0) {
       ++entry;
       continue;
     }
@@ -105,6 +109,7 @@ void Shard::free_gone_clients() {
     entry = gone_.erase(entry);
     when_gone();
   }
+  return more;
 }
 
 }  // namespace rde

@@ -4,6 +4,10 @@
 namespace rde {
 
 void Operation::on_done() {
+  if (status == Status::ok && kind == Kind::read && state == State::in_flight &&
+      (request.flags & RDE_REQUEST_FLAG_IN_SESSION) != 0) {
+    shard->sessions_st().delivered(Handle::from(request.handle), bytes, crc, !skip_crc);
+  }
   // `has_job` first: end_st gives the operation back.
   has_job = false;
   shard->end_st(*this, status, flags, bytes, crc, object_size);

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "base/clock.h"
+#include "session/session_table.h"
 
 namespace rde {
 
@@ -19,6 +21,8 @@ struct ShardOptions {
   Nanoseconds default_deadline = 30 * kSecond;
   std::size_t max_operations = 65'536;
   std::uint64_t max_quarantined_bytes = std::uint64_t{64} << 20;  // of one client
+  // Of the whole engine, with a slab for each shard; without it the shard has one of its own.
+  std::shared_ptr<SessionTable> sessions = nullptr;
 };
 
 // Tunables of the loop. What one client can cost the others in a turn is bounded, however many channels it has.
@@ -33,6 +37,7 @@ inline constexpr unsigned kYieldTurns = 200;         // of yielding, before slee
 inline constexpr Nanoseconds kSleepCap = 100 * kMillisecond;
 inline constexpr Nanoseconds kRingGrace = 10 * kMillisecond;  // between a client's setting a bit and its waking us
 inline constexpr Nanoseconds kCountersEvery = 100 * kMillisecond;
+inline constexpr unsigned kSessionsPerTurn = 256;       // ended in a turn, of clients that have gone
 inline constexpr std::uint32_t kLookupsPerClient = 32;  // names being looked up for CONNECT
 static_assert((kIoEveryTurns & (kIoEveryTurns - 1)) == 0, "used as a mask");
 static_assert(kRequestsPerClient >= static_cast<std::int32_t>(kRequestsPerChannel),

@@ -21,7 +21,7 @@ bool Shard::turn() {
   // Bits of channels that are polled anyway can wait.
   if (hot_channels_ != live_channels_) worked |= look_at_doorbells(kDoorbellsPerTurn);
   if (!dirty_.empty()) flush_completions();
-  if (!gone_.empty()) free_gone_clients();
+  if (!gone_.empty()) worked |= free_gone_clients();
   if (draining_) continue_drain();
   return worked;
 }
@@ -36,7 +36,8 @@ void Shard::run_tasks() {
 bool Shard::run_io() {
   io_due_ = false;
   now_ = now_ns();
-  const bool worked = io_->progress(now_) != 0;
+  bool worked = io_->progress(now_) != 0;
+  worked |= sessions_->expire(session_slab_, now_);
   deadlines_.advance(now_, [this](Timer& timer) {
     bump(stats_.deadlines);
     answer_early_st(*static_cast<Operation::DeadlineTimer&>(timer).operation, Status::deadline_exceeded);

@@ -50,19 +50,19 @@ Result<void> check_directory(const std::string& path) {
 }
 
 // Removes a dead engine's socket: one that nobody listens on. Anything else stays.
-Result<void> clear_stale(const std::string& path) {
+Result<void> clear_stale(const std::string& path, const std::string& option) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return {};
   if (!S_ISSOCK(status.st_mode)) {
     return refuse(path, std::string(S_ISLNK(status.st_mode) ? "a symbolic link" : "a file that is not a socket") +
-                            " is there already; remove it or choose another --socket");
+                            " is there already; remove it or choose another " + option);
   }
   const auto listening = prim::is_listening(path);
   if (!listening) {
     return refuse(path, "a socket is there already, and whether it is in use cannot be told: " +
-                            listening.error().text + "; remove it or choose another --socket");
+                            listening.error().text + "; remove it or choose another " + option);
   }
-  if (*listening) return refuse(path, "another engine is listening there; choose another --socket");
+  if (*listening) return refuse(path, "another engine is listening there; choose another " + option);
   if (::unlink(path.c_str()) != 0) return system_error("remove the stale socket " + path, errno);
   return {};
 }
@@ -103,11 +103,12 @@ Result<AttachListener> AttachListener::open(const ListenerOptions& options) {
   Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) return system_error("open " + lock_path, errno);
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return refuse(path, "another engine holds " + lock_path + "; stop it or choose another --socket");
+    return refuse(path, "another engine holds " + lock_path + "; stop it or choose another " + options.option);
   }
-  if (auto cleared = clear_stale(path); !cleared) return cleared.error();
+  if (auto cleared = clear_stale(path, options.option); !cleared) return cleared.error();
 
-  Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int type = options.stream ? SOCK_STREAM : SOCK_SEQPACKET;
+  Descriptor socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return system_error("socket", errno);
   // The mode is right from the first moment: umask, not a chmod afterwards.
   const mode_t before = umask(static_cast<mode_t>(~options.mode & 0777U));
@@ -121,7 +122,9 @@ Result<AttachListener> AttachListener::open(const ListenerOptions& options) {
   if (options.group && ::lchown(path.c_str(), static_cast<uid_t>(-1), *options.group) != 0) {
     return system_error("give " + path + " to group " + std::to_string(*options.group), errno);
   }
-  if (::listen(listener.descriptor(), 128) != 0) return system_error("listen on " + path, errno);
+  // Clients of a stream may connect for each question: whoever finds the queue full is turned away.
+  if (::listen(listener.descriptor(), options.stream ? 1024 : 128) != 0)
+    return system_error("listen on " + path, errno);
   return listener;
 }
 

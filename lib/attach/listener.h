@@ -1,4 +1,4 @@
-// The attach socket's file: made with care, never at the cost of another process.
+// A Unix socket's file, that of the attach socket above all: made with care, never at the cost of another process.
 //
 //   auto listener = AttachListener::open({.path = "/run/rdma-engine/attach.sock"});
 //   if (!listener) return listener.error();
@@ -17,7 +17,9 @@ namespace rde {
 struct ListenerOptions {
   std::string path;
   mode_t mode = 0660;
-  std::optional<gid_t> group;
+  std::optional<gid_t> group = std::nullopt;
+  std::string option = "--socket";  // that names the path, for errors
+  bool stream = false;              // SOCK_STREAM; else SOCK_SEQPACKET
 };
 
 // Owner of the socket file; removes it when it goes, if it is still the one that it made.

@@ -59,7 +59,8 @@ Result<bool> is_listening(const std::string& path) {
   const Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return system_error("socket", errno);
   const int code = connect_to(socket.get(), *address);
-  if (code == 0 || code == EAGAIN) return true;  // EAGAIN: its queue is full
+  // EAGAIN: its queue is full. EPROTOTYPE: it speaks another type of socket.
+  if (code == 0 || code == EAGAIN || code == EPROTOTYPE) return true;
   if (code == ECONNREFUSED || code == ENOENT) return false;
   return system_error("connect to " + path, code);
 }

@@ -19,7 +19,8 @@ namespace rde::prim {
 // system_error, segment_not_ready (time-out).
 Result<Descriptor> connect_seqpacket(const std::string& path, Nanoseconds timeout);
 
-// Whether somebody listens on a socket file; never blocks. Errors where that cannot be told.
+// Whether somebody listens on a socket file, with whatever type of socket; never blocks. Errors where that cannot be
+// told.
 Result<bool> is_listening(const std::string& path);
 
 struct Received {

@@ -15,7 +15,7 @@ extern "C" {
 
 #define RDE_ABI_MAJOR 1
 #define RDE_ABI_MINOR 0
-#define RDE_LAYOUT_HASH UINT64_C(0x38091db99d746189)
+#define RDE_LAYOUT_HASH UINT64_C(0x34b296cf4a5db0a0)
 
 #define RDE_MAGIC UINT64_C(0x3130474553454452) /* "RDESEG01" read as a little-endian u64 */
 #define RDE_ENDIAN_MARK 16909060U /* a reader of the other byte order sees 0x04030201 */
@@ -47,11 +47,14 @@ enum rde_op {
   RDE_OP_OBJECT_STAT = 6, /* writes struct object_stat, then mime and name, into the buffer */
   RDE_OP_OBJECT_READ = 7, /* stored bytes of an object into the buffer */
   RDE_OP_CANCEL = 8, /* cancels the request of this channel whose tag is args.cancel.tag */
+  RDE_OP_SESSION_OPEN = 9, /* opens a session; handle is the peer of its reads, or 0; value is the session handle */
+  RDE_OP_SESSION_CLOSE = 10, /* ends the session named by handle; crc is that of what its reads delivered, value how many bytes */
 };
 
 /* Bits of request.flags. */
 enum rde_request_flag {
   RDE_REQUEST_FLAG_SKIP_CRC = 1, /* OBJECT_READ: do not check the bytes; the answer says UNVERIFIED */
+  RDE_REQUEST_FLAG_IN_SESSION = 2, /* OBJECT_READ, OBJECT_STAT: handle names a session, which names the peer */
 };
 
 /* Bits of completion.flags. */
@@ -63,6 +66,17 @@ enum rde_completion_flag {
   RDE_COMPLETION_FLAG_END = 16, /* the answer reaches the end of the object */
   RDE_COMPLETION_FLAG_UNVERIFIED = 32, /* nobody has checked these bytes against the needle's CRC32C */
   RDE_COMPLETION_FLAG_LOCAL = 64, /* the bytes came from a volume of this engine, without a network */
+};
+
+/* session_close_args.result: what the client says of its transfer. */
+enum rde_session_result {
+  RDE_SESSION_RESULT_DONE = 1, /* all bytes arrived */
+  RDE_SESSION_RESULT_FAILED = 2, /* they did not, or are of no use */
+};
+
+/* Bits of session_close_args.flags. */
+enum rde_session_flag {
+  RDE_SESSION_FLAG_CRC = 1, /* crc is given: the engine compares it with its own */
 };
 
 /* request.priority. */
@@ -277,7 +291,7 @@ struct rde_request {
   uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0 = the engine's default */
   uint32_t buffer_page; /* start of the buffer in the arena, in ARENA_PAGE units */
   uint32_t length; /* bytes of the buffer that the request may use */
-  uint8_t args[24]; /* by op: object_args, cancel_args or ping_args, else zero */
+  uint8_t args[24]; /* by op: object_args, cancel_args, ping_args, session_open_args or session_close_args, else zero */
 };
 RDE_STATIC_ASSERT(sizeof(struct rde_request) == 64, "rde_request");
 RDE_STATIC_ASSERT(offsetof(struct rde_request, lap) == 0, "rde_request.lap");
@@ -322,6 +336,32 @@ struct rde_ping_args {
 RDE_STATIC_ASSERT(sizeof(struct rde_ping_args) == 24, "rde_ping_args");
 RDE_STATIC_ASSERT(offsetof(struct rde_ping_args, sent_ns) == 0, "rde_ping_args.sent_ns");
 RDE_STATIC_ASSERT(offsetof(struct rde_ping_args, reserved) == 8, "rde_ping_args.reserved");
+
+/* request.args of SESSION_OPEN. */
+struct rde_session_open_args {
+  uint64_t timeout_ns; /* how long it lives; 0 = the engine's default */
+  uint64_t reserved[2]; /* zero */
+};
+RDE_STATIC_ASSERT(sizeof(struct rde_session_open_args) == 24, "rde_session_open_args");
+RDE_STATIC_ASSERT(offsetof(struct rde_session_open_args, timeout_ns) == 0, "rde_session_open_args.timeout_ns");
+RDE_STATIC_ASSERT(offsetof(struct rde_session_open_args, reserved) == 8, "rde_session_open_args.reserved");
+
+/* request.args of SESSION_CLOSE. */
+struct rde_session_close_args {
+  uint64_t bytes; /* that the client took */
+  uint32_t crc; /* CRC32C of them, in the order of the reads' completions */
+  uint8_t result; /* session_result */
+  uint8_t flags; /* session_flag */
+  uint16_t reserved0; /* zero */
+  uint64_t reserved; /* zero */
+};
+RDE_STATIC_ASSERT(sizeof(struct rde_session_close_args) == 24, "rde_session_close_args");
+RDE_STATIC_ASSERT(offsetof(struct rde_session_close_args, bytes) == 0, "rde_session_close_args.bytes");
+RDE_STATIC_ASSERT(offsetof(struct rde_session_close_args, crc) == 8, "rde_session_close_args.crc");
+RDE_STATIC_ASSERT(offsetof(struct rde_session_close_args, result) == 12, "rde_session_close_args.result");
+RDE_STATIC_ASSERT(offsetof(struct rde_session_close_args, flags) == 13, "rde_session_close_args.flags");
+RDE_STATIC_ASSERT(offsetof(struct rde_session_close_args, reserved0) == 14, "rde_session_close_args.reserved0");
+RDE_STATIC_ASSERT(offsetof(struct rde_session_close_args, reserved) == 16, "rde_session_close_args.reserved");
 
 /* A slot of the completion ring. */
 struct rde_completion {
@@ -371,15 +411,15 @@ struct rde_capabilities {
   uint32_t abi_minor;
   uint64_t features; /* operations and options, as feature bits */
   uint64_t max_transfer; /* largest length of one request, in bytes */
-  uint64_t max_sessions;
-  uint64_t active_sessions;
+  uint64_t max_sessions; /* that may be open at once */
+  uint64_t active_sessions; /* of all clients */
   uint32_t peers; /* peers that are ready */
   uint32_t volumes; /* volumes of this engine */
   uint32_t vendor_id; /* of the device; 0 = none */
   uint16_t port_lid;
   uint8_t real_rdma; /* 1: bytes cross verbs */
   uint8_t reserved0; /* zero */
-  uint64_t reserved1; /* zero */
+  uint64_t session_timeout_ns; /* of a session that names no time */
   uint8_t version[32]; /* of the engine, zero-padded text */
   uint8_t transport[32]; /* name, zero-padded text */
   uint8_t device[64]; /* name, zero-padded text */
@@ -399,7 +439,7 @@ RDE_STATIC_ASSERT(offsetof(struct rde_capabilities, vendor_id) == 48, "rde_capab
 RDE_STATIC_ASSERT(offsetof(struct rde_capabilities, port_lid) == 52, "rde_capabilities.port_lid");
 RDE_STATIC_ASSERT(offsetof(struct rde_capabilities, real_rdma) == 54, "rde_capabilities.real_rdma");
 RDE_STATIC_ASSERT(offsetof(struct rde_capabilities, reserved0) == 55, "rde_capabilities.reserved0");
-RDE_STATIC_ASSERT(offsetof(struct rde_capabilities, reserved1) == 56, "rde_capabilities.reserved1");
+RDE_STATIC_ASSERT(offsetof(struct rde_capabilities, session_timeout_ns) == 56, "rde_capabilities.session_timeout_ns");
 RDE_STATIC_ASSERT(offsetof(struct rde_capabilities, version) == 64, "rde_capabilities.version");
 RDE_STATIC_ASSERT(offsetof(struct rde_capabilities, transport) == 96, "rde_capabilities.transport");
 RDE_STATIC_ASSERT(offsetof(struct rde_capabilities, device) == 128, "rde_capabilities.device");

@@ -45,6 +45,7 @@ enum rde_status {
   RDE_SESSION_NOT_FOUND = 500, /* no such session */
   RDE_SESSION_EXPIRED = 501, /* the session's time is over */
   RDE_TOO_MANY_SESSIONS = 502, /* all sessions are in use */
+  RDE_CRC_MISMATCH = 503, /* the client's CRC32C is not that of what the session's reads delivered */
   RDE_CANCELLED = 600, /* the request was cancelled */
   RDE_DEADLINE_EXCEEDED = 601, /* the request's deadline has passed */
   RDE_DRAINING = 602, /* the engine is stopping */
@@ -111,6 +112,7 @@ enum rde_status {
   X(session_not_found, 500, "session", 1, "no such session") \
   X(session_expired, 501, "session", 1, "the session's time is over") \
   X(too_many_sessions, 502, "session", 1, "all sessions are in use") \
+  X(crc_mismatch, 503, "session", 1, "the client's CRC32C is not that of what the session's reads delivered") \
   X(cancelled, 600, "request", 1, "the request was cancelled") \
   X(deadline_exceeded, 601, "network", 1, "the request's deadline has passed") \
   X(draining, 602, "ipc", 1, "the engine is stopping") \

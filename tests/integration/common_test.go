@@ -67,3 +67,11 @@ func objectsFile(t *testing.T, objects []harness.Object) string {
 }
 
 func rdeOptions() rde.Options { return rde.Options{Channels: 1} }
+
+// writeFile makes a small file that is of no use.
+func writeFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("not a socket\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -24,6 +24,8 @@ constexpr Name kOps[] = {
     {RDE_OP_OBJECT_STAT, "OBJECT_STAT"},
     {RDE_OP_OBJECT_READ, "OBJECT_READ"},
     {RDE_OP_CANCEL, "CANCEL"},
+    {RDE_OP_SESSION_OPEN, "SESSION_OPEN"},
+    {RDE_OP_SESSION_CLOSE, "SESSION_CLOSE"},
 };
 constexpr Name kEngineStates[] = {
     {0, "starting"}, {RDE_ENGINE_STATE_SERVING, "serving"}, {RDE_ENGINE_STATE_DRAINING, "draining"}};
@@ -36,7 +38,7 @@ constexpr Name kEvents[] = {{RDE_EVENT_REQUEST, "REQUEST"},
                             {RDE_EVENT_PEER_UP, "PEER_UP"},
                             {RDE_EVENT_PEER_DOWN, "PEER_DOWN"}};
 constexpr Name kPriorities[] = {{RDE_PRIORITY_NORMAL, "normal"}, {RDE_PRIORITY_BULK, "bulk"}};
-constexpr Name kRequestFlags[] = {{RDE_REQUEST_FLAG_SKIP_CRC, "SKIP_CRC"}};
+constexpr Name kRequestFlags[] = {{RDE_REQUEST_FLAG_SKIP_CRC, "SKIP_CRC"}, {RDE_REQUEST_FLAG_IN_SESSION, "IN_SESSION"}};
 constexpr Name kCompletionFlags[] = {
     {RDE_COMPLETION_FLAG_MORE, "MORE"},   {RDE_COMPLETION_FLAG_BUFFER_FREE, "BUFFER_FREE"},
     {RDE_COMPLETION_FLAG_GZIP, "GZIP"},   {RDE_COMPLETION_FLAG_MANIFEST, "MANIFEST"},

@@ -136,6 +136,24 @@ TEST_CASE("what the engine does not know comes back as its status") {
   CHECK(rde_get_capabilities(rig.client, 0, &capabilities, &rig.error) == RDE_UNKNOWN_OPERATION);
 }
 
+TEST_CASE("the calls of sessions reach the engine, and name what is missing") {
+  Rig rig;
+  rig.attach();
+  std::uint64_t session = 0;
+  CHECK(rde_session_open(rig.client, 0, 0, 0, &session, &rig.error) == RDE_UNKNOWN_OPERATION);
+  CHECK(rig.said("session open"));
+  CHECK(rde_session_open(rig.client, 0, 0, 0, nullptr, &rig.error) == RDE_INVALID_REQUEST);
+  CHECK(rig.said("session"));
+  const std::uint32_t crc = 5;
+  CHECK(rde_session_close(rig.client, 1, 0, &crc, 0, &rig.error) == RDE_UNKNOWN_OPERATION);
+  const auto buffer = rig.buffer(100);
+  const auto id = rig.id();
+  rde_read_result result;
+  CHECK(rde_session_read(rig.client, 1, &id, 0, &buffer, 0, 0, &result, &rig.error) == RDE_LENGTH_ZERO);
+  CHECK(rde_session_read(rig.client, 1, &id, 0, nullptr, 1, 0, &result, &rig.error) == RDE_INVALID_REQUEST);
+  CHECK(rde_session_close(nullptr, 1, 1, nullptr, 0, &rig.error) == RDE_INVALID_REQUEST);
+}
+
 TEST_CASE("calls of many threads share the callers") {
   Rig rig;
   rig.attach(1, 2);

@@ -186,6 +186,13 @@ TEST_CASE("a value that an option does not take is refused with the option, the 
            Row{"--listen", "::1:5", "brackets"},
            Row{"--port", "65536", "65535"},
            Row{"--port", "", "65535"},
+           Row{"--max-sessions", "0", "from 1 to 10000000"},
+           Row{"--max-sessions", "many", "from 1 to 10000000"},
+           Row{"--session-timeout", "0", "from 1 to 86400"},
+           Row{"--session-timeout", "86401", "from 1 to 86400"},
+           Row{"--ipc-socket", "", "path"},
+           Row{"--ipc-socket", "/run/rdma-engine/attach.sock", "--socket"},
+           Row{"--ipc-max-connections", "0", "from 1 to 65536"},
            Row{"--peer", "storage-1", "HOST:PORT"},
            Row{"--peer", "storage-1:0", "port"},
            Row{"--allow-peer", "10.0.0.0/40", "BITS"},
@@ -295,10 +302,15 @@ TEST_CASE("every option but the command line's own has its key in a file") {
 
 TEST_CASE("the older file with its tables is understood") {
   const File file(
-      "[rdma]\ndevice_name = \"mlx5_0\"\nport = 18516\nbuffer_size = 33554432\n[logging]\nlevel = \"debug\"\n");
+      "[rdma]\ndevice_name = \"mlx5_0\"\nport = 18516\nmax_sessions = 77\nbuffer_size = 33554432\n"
+      "[ipc]\nsocket_path = \"/run/old.sock\"\nmax_connections = 9\n[logging]\nlevel = "
+      "\"debug\"\n");
   const auto config = from_file(file);
   CHECK(config.device == "mlx5_0");
   CHECK(config.port == 18516);
+  CHECK(config.max_sessions == 77);
+  CHECK(config.ipc_socket == "/run/old.sock");
+  CHECK(config.ipc_max_connections == 9);
   CHECK(config.buffer_size == 32ULL << 20);
   CHECK(config.log_level == "debug");
 }

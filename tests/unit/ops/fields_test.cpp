@@ -12,8 +12,9 @@ using namespace rde::test;
 
 namespace {
 
-constexpr std::uint8_t kOps[] = {RDE_OP_NOP,        RDE_OP_PING,        RDE_OP_CAPABILITIES, RDE_OP_CONNECT,
-                                 RDE_OP_DISCONNECT, RDE_OP_OBJECT_STAT, RDE_OP_OBJECT_READ,  RDE_OP_CANCEL};
+constexpr std::uint8_t kOps[] = {RDE_OP_NOP,          RDE_OP_PING,         RDE_OP_CAPABILITIES, RDE_OP_CONNECT,
+                                 RDE_OP_DISCONNECT,   RDE_OP_OBJECT_STAT,  RDE_OP_OBJECT_READ,  RDE_OP_CANCEL,
+                                 RDE_OP_SESSION_OPEN, RDE_OP_SESSION_CLOSE};
 
 rde_request request_of(std::uint8_t op, std::uint64_t tag = 1) {
   rde_request request{};
@@ -43,7 +44,7 @@ struct Fixture {
 
 TEST_CASE_FIXTURE(Fixture, "every number that is no operation is answered unknown_operation") {
   for (unsigned op = 0; op < 256; ++op) {
-    if (op >= RDE_OP_NOP && op <= RDE_OP_CANCEL) continue;
+    if (op >= RDE_OP_NOP && op <= RDE_OP_SESSION_CLOSE) continue;
     REQUIRE(raw.answer(request_of(static_cast<std::uint8_t>(op))) == Status::unknown_operation);
   }
 }
@@ -52,6 +53,7 @@ TEST_CASE_FIXTURE(Fixture, "every flag that an operation does not know is refuse
   for (const auto op : kOps) {
     for (unsigned flags = 1; flags < 256; flags = flags < 128 ? flags * 2 : flags + 127) {
       if (op == RDE_OP_OBJECT_READ && flags == RDE_REQUEST_FLAG_SKIP_CRC) continue;
+      if ((op == RDE_OP_OBJECT_READ || op == RDE_OP_OBJECT_STAT) && flags == RDE_REQUEST_FLAG_IN_SESSION) continue;
       auto request = request_of(op);
       request.flags = static_cast<std::uint8_t>(flags);
       REQUIRE(raw.answer(request) == Status::invalid_flags);

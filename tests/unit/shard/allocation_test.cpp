@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "rig.h"
@@ -78,6 +79,38 @@ TEST_CASE("a hundred thousand NOPs and ten thousand reads allocate nothing, on a
     CHECK(reads);
     CHECK(after == before);
   }
+}
+
+TEST_CASE("a hundred thousand sessions that are opened and closed allocate nothing") {
+  Rig rig;
+  const auto client = rig.attach();
+  auto& channel = client->channel(0);
+  rde_request open{};
+  open.op = RDE_OP_SESSION_OPEN;
+  const auto round = [&] {
+    bool good = true;
+    rde_request close{};
+    close.op = RDE_OP_SESSION_CLOSE;
+    const rde_session_close_args args{.result = RDE_SESSION_RESULT_DONE};
+    std::memcpy(close.args, &args, sizeof args);
+    for (int i = 0; i < 16; ++i) good &= static_cast<bool>(channel.stage(open));
+    channel.flush();
+    for (int i = 0; i < 16; ++i) {
+      const auto opened = next_completion(*client);
+      close.handle = opened.value;
+      good &= opened.status == Status::ok && static_cast<bool>(channel.stage(close));
+    }
+    channel.flush();
+    for (int i = 0; i < 16; ++i) good &= next_completion(*client).status == Status::ok;
+    return good;
+  };
+  for (int i = 0; i < 50; ++i) REQUIRE(round());
+  const auto before = allocations.load();
+  bool good = true;
+  for (int i = 0; i < 100'000 / 16; ++i) good &= round();
+  const auto after = allocations.load();
+  CHECK(good);
+  CHECK(after == before);
 }
 
 TEST_CASE("deadlines, cancels and refusals allocate nothing either") {

@@ -46,6 +46,14 @@ void for_each_struct(Visit visit) {
     visit("ping_args", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("sent_ns", s.sent_ns); field("reserved", s.reserved); });
   }
   {
+    rde_session_open_args s{};
+    visit("session_open_args", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("timeout_ns", s.timeout_ns); field("reserved", s.reserved); });
+  }
+  {
+    rde_session_close_args s{};
+    visit("session_close_args", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("bytes", s.bytes); field("crc", s.crc); field("result", s.result); field("flags", s.flags); field("reserved0", s.reserved0); field("reserved", s.reserved); });
+  }
+  {
     rde_completion s{};
     visit("completion", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("lap", s.lap); field("status", s.status); field("flags", s.flags); field("tag", s.tag); field("bytes", s.bytes); field("crc", s.crc); field("value", s.value); });
   }
@@ -55,7 +63,7 @@ void for_each_struct(Visit visit) {
   }
   {
     rde_capabilities s{};
-    visit("capabilities", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("abi_major", s.abi_major); field("abi_minor", s.abi_minor); field("features", s.features); field("max_transfer", s.max_transfer); field("max_sessions", s.max_sessions); field("active_sessions", s.active_sessions); field("peers", s.peers); field("volumes", s.volumes); field("vendor_id", s.vendor_id); field("port_lid", s.port_lid); field("real_rdma", s.real_rdma); field("reserved0", s.reserved0); field("reserved1", s.reserved1); field("version", s.version); field("transport", s.transport); field("device", s.device); field("port_gid", s.port_gid); field("reserved2", s.reserved2); });
+    visit("capabilities", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("abi_major", s.abi_major); field("abi_minor", s.abi_minor); field("features", s.features); field("max_transfer", s.max_transfer); field("max_sessions", s.max_sessions); field("active_sessions", s.active_sessions); field("peers", s.peers); field("volumes", s.volumes); field("vendor_id", s.vendor_id); field("port_lid", s.port_lid); field("real_rdma", s.real_rdma); field("reserved0", s.reserved0); field("session_timeout_ns", s.session_timeout_ns); field("version", s.version); field("transport", s.transport); field("device", s.device); field("port_gid", s.port_gid); field("reserved2", s.reserved2); });
   }
   {
     rde_counter s{};

@@ -37,7 +37,10 @@ inline std::string golden_layout() {
   out << "enum op OBJECT_STAT " << int{RDE_OP_OBJECT_STAT} << "\n";
   out << "enum op OBJECT_READ " << int{RDE_OP_OBJECT_READ} << "\n";
   out << "enum op CANCEL " << int{RDE_OP_CANCEL} << "\n";
+  out << "enum op SESSION_OPEN " << int{RDE_OP_SESSION_OPEN} << "\n";
+  out << "enum op SESSION_CLOSE " << int{RDE_OP_SESSION_CLOSE} << "\n";
   out << "enum request_flag SKIP_CRC " << int{RDE_REQUEST_FLAG_SKIP_CRC} << "\n";
+  out << "enum request_flag IN_SESSION " << int{RDE_REQUEST_FLAG_IN_SESSION} << "\n";
   out << "enum completion_flag MORE " << int{RDE_COMPLETION_FLAG_MORE} << "\n";
   out << "enum completion_flag BUFFER_FREE " << int{RDE_COMPLETION_FLAG_BUFFER_FREE} << "\n";
   out << "enum completion_flag GZIP " << int{RDE_COMPLETION_FLAG_GZIP} << "\n";
@@ -45,6 +48,9 @@ inline std::string golden_layout() {
   out << "enum completion_flag END " << int{RDE_COMPLETION_FLAG_END} << "\n";
   out << "enum completion_flag UNVERIFIED " << int{RDE_COMPLETION_FLAG_UNVERIFIED} << "\n";
   out << "enum completion_flag LOCAL " << int{RDE_COMPLETION_FLAG_LOCAL} << "\n";
+  out << "enum session_result DONE " << int{RDE_SESSION_RESULT_DONE} << "\n";
+  out << "enum session_result FAILED " << int{RDE_SESSION_RESULT_FAILED} << "\n";
+  out << "enum session_flag CRC " << int{RDE_SESSION_FLAG_CRC} << "\n";
   out << "enum priority NORMAL " << int{RDE_PRIORITY_NORMAL} << "\n";
   out << "enum priority BULK " << int{RDE_PRIORITY_BULK} << "\n";
   out << "enum engine_state SERVING " << int{RDE_ENGINE_STATE_SERVING} << "\n";
@@ -158,6 +164,16 @@ inline std::string golden_layout() {
   out << "struct ping_args " << sizeof(rde_ping_args) << "\n";
   out << "field ping_args sent_ns " << offsetof(rde_ping_args, sent_ns) << " " << sizeof(rde_ping_args::sent_ns) << "\n";
   out << "field ping_args reserved " << offsetof(rde_ping_args, reserved) << " " << sizeof(rde_ping_args::reserved) << "\n";
+  out << "struct session_open_args " << sizeof(rde_session_open_args) << "\n";
+  out << "field session_open_args timeout_ns " << offsetof(rde_session_open_args, timeout_ns) << " " << sizeof(rde_session_open_args::timeout_ns) << "\n";
+  out << "field session_open_args reserved " << offsetof(rde_session_open_args, reserved) << " " << sizeof(rde_session_open_args::reserved) << "\n";
+  out << "struct session_close_args " << sizeof(rde_session_close_args) << "\n";
+  out << "field session_close_args bytes " << offsetof(rde_session_close_args, bytes) << " " << sizeof(rde_session_close_args::bytes) << "\n";
+  out << "field session_close_args crc " << offsetof(rde_session_close_args, crc) << " " << sizeof(rde_session_close_args::crc) << "\n";
+  out << "field session_close_args result " << offsetof(rde_session_close_args, result) << " " << sizeof(rde_session_close_args::result) << "\n";
+  out << "field session_close_args flags " << offsetof(rde_session_close_args, flags) << " " << sizeof(rde_session_close_args::flags) << "\n";
+  out << "field session_close_args reserved0 " << offsetof(rde_session_close_args, reserved0) << " " << sizeof(rde_session_close_args::reserved0) << "\n";
+  out << "field session_close_args reserved " << offsetof(rde_session_close_args, reserved) << " " << sizeof(rde_session_close_args::reserved) << "\n";
   out << "struct completion " << sizeof(rde_completion) << "\n";
   out << "field completion lap " << offsetof(rde_completion, lap) << " " << sizeof(rde_completion::lap) << "\n";
   out << "field completion status " << offsetof(rde_completion, status) << " " << sizeof(rde_completion::status) << "\n";
@@ -189,7 +205,7 @@ inline std::string golden_layout() {
   out << "field capabilities port_lid " << offsetof(rde_capabilities, port_lid) << " " << sizeof(rde_capabilities::port_lid) << "\n";
   out << "field capabilities real_rdma " << offsetof(rde_capabilities, real_rdma) << " " << sizeof(rde_capabilities::real_rdma) << "\n";
   out << "field capabilities reserved0 " << offsetof(rde_capabilities, reserved0) << " " << sizeof(rde_capabilities::reserved0) << "\n";
-  out << "field capabilities reserved1 " << offsetof(rde_capabilities, reserved1) << " " << sizeof(rde_capabilities::reserved1) << "\n";
+  out << "field capabilities session_timeout_ns " << offsetof(rde_capabilities, session_timeout_ns) << " " << sizeof(rde_capabilities::session_timeout_ns) << "\n";
   out << "field capabilities version " << offsetof(rde_capabilities, version) << " " << sizeof(rde_capabilities::version) << "\n";
   out << "field capabilities transport " << offsetof(rde_capabilities, transport) << " " << sizeof(rde_capabilities::transport) << "\n";
   out << "field capabilities device " << offsetof(rde_capabilities, device) << " " << sizeof(rde_capabilities::device) << "\n";

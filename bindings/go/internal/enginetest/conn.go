@@ -54,6 +54,8 @@ type Conn struct {
 	answers   []*ring.CompletionWriter
 	dead      atomic.Bool
 	destroyed bool
+
+	sessionOpen bool
 }
 
 // open makes a segment with everything in it.

@@ -1,6 +1,8 @@
 package enginetest
 
 import (
+	"unsafe"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/rdma-engine/rdma-engine/bindings/go/internal/crc"
@@ -39,7 +41,10 @@ func (e *Engine) get(args layout.ObjectArgs) (Object, bool) {
 const (
 	statusUnknownOperation = 101
 	statusOffsetPastEnd    = 107
+	statusStaleHandle      = 109
 	statusObjectNotFound   = 201
+	statusTooManySessions  = 502
+	statusCRCMismatch      = 503
 	statusPeerUnreachable  = 300
 )
 
@@ -63,6 +68,8 @@ func (c *Conn) Answer(r *Request) {
 		copy(capabilities.Version[:], "test")
 		copy(capabilities.Transport[:], "sim")
 		done.Bytes = uint32(copy(c.Buffer(r), Bytes(&capabilities)))
+	case layout.OpSessionOpen, layout.OpSessionClose:
+		c.session(r, &done)
 	case layout.OpObjectStat:
 		c.stat(r, &done)
 	case layout.OpObjectRead:
@@ -71,6 +78,34 @@ func (c *Conn) Answer(r *Request) {
 		done.Status = statusUnknownOperation
 	}
 	c.Complete(r.Channel, done)
+}
+
+// Session is the handle that SESSION_OPEN gives; a second session is too many, and the checksum of what was read in it is that of
+// SessionBytes.
+const Session = 1<<32 | 7
+
+// SessionBytes are what a session's reads delivered, to SESSION_CLOSE.
+const SessionBytes = "123456789"
+
+func (c *Conn) session(r *Request, done *layout.Completion) {
+	c.mu.Lock()
+	open := c.sessionOpen
+	c.sessionOpen = r.Op == layout.OpSessionOpen
+	c.mu.Unlock()
+	closing := *(*layout.SessionCloseArgs)(unsafe.Pointer(&r.Args))
+	switch {
+	case r.Op == layout.OpSessionOpen && open:
+		done.Status = statusTooManySessions
+	case r.Op == layout.OpSessionOpen:
+		done.Value = Session
+	case !open || r.Handle != Session:
+		done.Status = statusStaleHandle
+	default:
+		done.Value, done.CRC = uint64(len(SessionBytes)), crc.Of([]byte(SessionBytes))
+		if closing.Flags&layout.SessionFlagCRC != 0 && closing.CRC != done.CRC {
+			done.Status = statusCRCMismatch
+		}
+	}
 }
 
 func (c *Conn) stat(r *Request, done *layout.Completion) {

@@ -14,6 +14,8 @@ func structs() []any {
 		new(ObjectArgs),
 		new(CancelArgs),
 		new(PingArgs),
+		new(SessionOpenArgs),
+		new(SessionCloseArgs),
 		new(Completion),
 		new(ObjectStat),
 		new(Capabilities),

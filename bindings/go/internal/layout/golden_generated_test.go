@@ -39,7 +39,10 @@ func golden() string {
 	fmt.Fprintf(&b, "enum op OBJECT_STAT %d\n", OpObjectStat)
 	fmt.Fprintf(&b, "enum op OBJECT_READ %d\n", OpObjectRead)
 	fmt.Fprintf(&b, "enum op CANCEL %d\n", OpCancel)
+	fmt.Fprintf(&b, "enum op SESSION_OPEN %d\n", OpSessionOpen)
+	fmt.Fprintf(&b, "enum op SESSION_CLOSE %d\n", OpSessionClose)
 	fmt.Fprintf(&b, "enum request_flag SKIP_CRC %d\n", RequestFlagSkipCRC)
+	fmt.Fprintf(&b, "enum request_flag IN_SESSION %d\n", RequestFlagInSession)
 	fmt.Fprintf(&b, "enum completion_flag MORE %d\n", CompletionFlagMore)
 	fmt.Fprintf(&b, "enum completion_flag BUFFER_FREE %d\n", CompletionFlagBufferFree)
 	fmt.Fprintf(&b, "enum completion_flag GZIP %d\n", CompletionFlagGzip)
@@ -47,6 +50,9 @@ func golden() string {
 	fmt.Fprintf(&b, "enum completion_flag END %d\n", CompletionFlagEnd)
 	fmt.Fprintf(&b, "enum completion_flag UNVERIFIED %d\n", CompletionFlagUnverified)
 	fmt.Fprintf(&b, "enum completion_flag LOCAL %d\n", CompletionFlagLocal)
+	fmt.Fprintf(&b, "enum session_result DONE %d\n", SessionResultDone)
+	fmt.Fprintf(&b, "enum session_result FAILED %d\n", SessionResultFailed)
+	fmt.Fprintf(&b, "enum session_flag CRC %d\n", SessionFlagCRC)
 	fmt.Fprintf(&b, "enum priority NORMAL %d\n", PriorityNormal)
 	fmt.Fprintf(&b, "enum priority BULK %d\n", PriorityBulk)
 	fmt.Fprintf(&b, "enum engine_state SERVING %d\n", EngineStateServing)
@@ -188,6 +194,22 @@ func golden() string {
 		fmt.Fprintf(&b, "field ping_args reserved %d %d\n", unsafe.Offsetof(s.Reserved), unsafe.Sizeof(s.Reserved))
 	}
 	{
+		var s SessionOpenArgs
+		fmt.Fprintf(&b, "struct session_open_args %d\n", unsafe.Sizeof(s))
+		fmt.Fprintf(&b, "field session_open_args timeout_ns %d %d\n", unsafe.Offsetof(s.TimeoutNS), unsafe.Sizeof(s.TimeoutNS))
+		fmt.Fprintf(&b, "field session_open_args reserved %d %d\n", unsafe.Offsetof(s.Reserved), unsafe.Sizeof(s.Reserved))
+	}
+	{
+		var s SessionCloseArgs
+		fmt.Fprintf(&b, "struct session_close_args %d\n", unsafe.Sizeof(s))
+		fmt.Fprintf(&b, "field session_close_args bytes %d %d\n", unsafe.Offsetof(s.Bytes), unsafe.Sizeof(s.Bytes))
+		fmt.Fprintf(&b, "field session_close_args crc %d %d\n", unsafe.Offsetof(s.CRC), unsafe.Sizeof(s.CRC))
+		fmt.Fprintf(&b, "field session_close_args result %d %d\n", unsafe.Offsetof(s.Result), unsafe.Sizeof(s.Result))
+		fmt.Fprintf(&b, "field session_close_args flags %d %d\n", unsafe.Offsetof(s.Flags), unsafe.Sizeof(s.Flags))
+		fmt.Fprintf(&b, "field session_close_args reserved0 %d %d\n", unsafe.Offsetof(s.Reserved0), unsafe.Sizeof(s.Reserved0))
+		fmt.Fprintf(&b, "field session_close_args reserved %d %d\n", unsafe.Offsetof(s.Reserved), unsafe.Sizeof(s.Reserved))
+	}
+	{
 		var s Completion
 		fmt.Fprintf(&b, "struct completion %d\n", unsafe.Sizeof(s))
 		fmt.Fprintf(&b, "field completion lap %d %d\n", unsafe.Offsetof(s.Lap), unsafe.Sizeof(s.Lap))
@@ -226,7 +248,7 @@ func golden() string {
 		fmt.Fprintf(&b, "field capabilities port_lid %d %d\n", unsafe.Offsetof(s.PortLid), unsafe.Sizeof(s.PortLid))
 		fmt.Fprintf(&b, "field capabilities real_rdma %d %d\n", unsafe.Offsetof(s.RealRDMA), unsafe.Sizeof(s.RealRDMA))
 		fmt.Fprintf(&b, "field capabilities reserved0 %d %d\n", unsafe.Offsetof(s.Reserved0), unsafe.Sizeof(s.Reserved0))
-		fmt.Fprintf(&b, "field capabilities reserved1 %d %d\n", unsafe.Offsetof(s.Reserved1), unsafe.Sizeof(s.Reserved1))
+		fmt.Fprintf(&b, "field capabilities session_timeout_ns %d %d\n", unsafe.Offsetof(s.SessionTimeoutNS), unsafe.Sizeof(s.SessionTimeoutNS))
 		fmt.Fprintf(&b, "field capabilities version %d %d\n", unsafe.Offsetof(s.Version), unsafe.Sizeof(s.Version))
 		fmt.Fprintf(&b, "field capabilities transport %d %d\n", unsafe.Offsetof(s.Transport), unsafe.Sizeof(s.Transport))
 		fmt.Fprintf(&b, "field capabilities device %d %d\n", unsafe.Offsetof(s.Device), unsafe.Sizeof(s.Device))

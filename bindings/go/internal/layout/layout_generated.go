@@ -6,7 +6,7 @@ package layout
 const (
 	ABIMajor        = 1
 	ABIMinor        = 0
-	Hash     uint64 = 0x38091db99d746189
+	Hash     uint64 = 0x34b296cf4a5db0a0
 )
 
 const (
@@ -33,19 +33,22 @@ const (
 
 // Operations (request.op).
 const (
-	OpNop          = 1 // does nothing; completes
-	OpPing         = 2 // echoes timestamps; with a buffer, answers the CRC32C of its bytes
-	OpCapabilities = 3 // writes struct capabilities into the buffer
-	OpConnect      = 4 // opens a peer; the buffer holds its "host:port"; value is the peer handle
-	OpDisconnect   = 5 // closes the peer named by handle
-	OpObjectStat   = 6 // writes struct object_stat, then mime and name, into the buffer
-	OpObjectRead   = 7 // stored bytes of an object into the buffer
-	OpCancel       = 8 // cancels the request of this channel whose tag is args.cancel.tag
+	OpNop          = 1  // does nothing; completes
+	OpPing         = 2  // echoes timestamps; with a buffer, answers the CRC32C of its bytes
+	OpCapabilities = 3  // writes struct capabilities into the buffer
+	OpConnect      = 4  // opens a peer; the buffer holds its "host:port"; value is the peer handle
+	OpDisconnect   = 5  // closes the peer named by handle
+	OpObjectStat   = 6  // writes struct object_stat, then mime and name, into the buffer
+	OpObjectRead   = 7  // stored bytes of an object into the buffer
+	OpCancel       = 8  // cancels the request of this channel whose tag is args.cancel.tag
+	OpSessionOpen  = 9  // opens a session; handle is the peer of its reads, or 0; value is the session handle
+	OpSessionClose = 10 // ends the session named by handle; crc is that of what its reads delivered, value how many bytes
 )
 
 // Bits of request.flags.
 const (
-	RequestFlagSkipCRC = 1 // OBJECT_READ: do not check the bytes; the answer says UNVERIFIED
+	RequestFlagSkipCRC   = 1 // OBJECT_READ: do not check the bytes; the answer says UNVERIFIED
+	RequestFlagInSession = 2 // OBJECT_READ, OBJECT_STAT: handle names a session, which names the peer
 )
 
 // Bits of completion.flags.
@@ -57,6 +60,17 @@ const (
 	CompletionFlagEnd        = 16 // the answer reaches the end of the object
 	CompletionFlagUnverified = 32 // nobody has checked these bytes against the needle's CRC32C
 	CompletionFlagLocal      = 64 // the bytes came from a volume of this engine, without a network
+)
+
+// session_close_args.result: what the client says of its transfer.
+const (
+	SessionResultDone   = 1 // all bytes arrived
+	SessionResultFailed = 2 // they did not, or are of no use
+)
+
+// Bits of session_close_args.flags.
+const (
+	SessionFlagCRC = 1 // crc is given: the engine compares it with its own
 )
 
 // request.priority.
@@ -291,7 +305,7 @@ type Request struct {
 	DeadlineNS uint64    // CLOCK_MONOTONIC; 0 = the engine's default
 	BufferPage uint32    // start of the buffer in the arena, in ARENA_PAGE units
 	Length     uint32    // bytes of the buffer that the request may use
-	Args       [24]uint8 // by op: object_args, cancel_args or ping_args, else zero
+	Args       [24]uint8 // by op: object_args, cancel_args, ping_args, session_open_args or session_close_args, else zero
 }
 
 // Size and offsets of Request, in bytes.
@@ -353,6 +367,40 @@ const (
 	OffPingArgsReserved = 8
 )
 
+// SessionOpenArgs: request.args of SESSION_OPEN.
+type SessionOpenArgs struct {
+	TimeoutNS uint64    // how long it lives; 0 = the engine's default
+	Reserved  [2]uint64 // zero
+}
+
+// Size and offsets of SessionOpenArgs, in bytes.
+const (
+	SessionOpenArgsSize         = 24
+	OffSessionOpenArgsTimeoutNS = 0
+	OffSessionOpenArgsReserved  = 8
+)
+
+// SessionCloseArgs: request.args of SESSION_CLOSE.
+type SessionCloseArgs struct {
+	Bytes     uint64 // that the client took
+	CRC       uint32 // CRC32C of them, in the order of the reads' completions
+	Result    uint8  // session_result
+	Flags     uint8  // session_flag
+	Reserved0 uint16 // zero
+	Reserved  uint64 // zero
+}
+
+// Size and offsets of SessionCloseArgs, in bytes.
+const (
+	SessionCloseArgsSize         = 24
+	OffSessionCloseArgsBytes     = 0
+	OffSessionCloseArgsCRC       = 8
+	OffSessionCloseArgsResult    = 12
+	OffSessionCloseArgsFlags     = 13
+	OffSessionCloseArgsReserved0 = 14
+	OffSessionCloseArgsReserved  = 16
+)
+
 // Completion: A slot of the completion ring.
 type Completion struct {
 	Lap    uint32 // position / completion depth + 1, modulo 2^32; stored last
@@ -405,47 +453,47 @@ const (
 
 // Capabilities: What CAPABILITIES writes.
 type Capabilities struct {
-	ABIMajor       uint32
-	ABIMinor       uint32
-	Features       uint64 // operations and options, as feature bits
-	MaxTransfer    uint64 // largest length of one request, in bytes
-	MaxSessions    uint64
-	ActiveSessions uint64
-	Peers          uint32 // peers that are ready
-	Volumes        uint32 // volumes of this engine
-	VendorID       uint32 // of the device; 0 = none
-	PortLid        uint16
-	RealRDMA       uint8     // 1: bytes cross verbs
-	Reserved0      uint8     // zero
-	Reserved1      uint64    // zero
-	Version        [32]uint8 // of the engine, zero-padded text
-	Transport      [32]uint8 // name, zero-padded text
-	Device         [64]uint8 // name, zero-padded text
-	PortGid        [48]uint8 // zero-padded text
-	Reserved2      [16]uint8 // zero
+	ABIMajor         uint32
+	ABIMinor         uint32
+	Features         uint64 // operations and options, as feature bits
+	MaxTransfer      uint64 // largest length of one request, in bytes
+	MaxSessions      uint64 // that may be open at once
+	ActiveSessions   uint64 // of all clients
+	Peers            uint32 // peers that are ready
+	Volumes          uint32 // volumes of this engine
+	VendorID         uint32 // of the device; 0 = none
+	PortLid          uint16
+	RealRDMA         uint8     // 1: bytes cross verbs
+	Reserved0        uint8     // zero
+	SessionTimeoutNS uint64    // of a session that names no time
+	Version          [32]uint8 // of the engine, zero-padded text
+	Transport        [32]uint8 // name, zero-padded text
+	Device           [64]uint8 // name, zero-padded text
+	PortGid          [48]uint8 // zero-padded text
+	Reserved2        [16]uint8 // zero
 }
 
 // Size and offsets of Capabilities, in bytes.
 const (
-	CapabilitiesSize              = 256
-	OffCapabilitiesABIMajor       = 0
-	OffCapabilitiesABIMinor       = 4
-	OffCapabilitiesFeatures       = 8
-	OffCapabilitiesMaxTransfer    = 16
-	OffCapabilitiesMaxSessions    = 24
-	OffCapabilitiesActiveSessions = 32
-	OffCapabilitiesPeers          = 40
-	OffCapabilitiesVolumes        = 44
-	OffCapabilitiesVendorID       = 48
-	OffCapabilitiesPortLid        = 52
-	OffCapabilitiesRealRDMA       = 54
-	OffCapabilitiesReserved0      = 55
-	OffCapabilitiesReserved1      = 56
-	OffCapabilitiesVersion        = 64
-	OffCapabilitiesTransport      = 96
-	OffCapabilitiesDevice         = 128
-	OffCapabilitiesPortGid        = 192
-	OffCapabilitiesReserved2      = 240
+	CapabilitiesSize                = 256
+	OffCapabilitiesABIMajor         = 0
+	OffCapabilitiesABIMinor         = 4
+	OffCapabilitiesFeatures         = 8
+	OffCapabilitiesMaxTransfer      = 16
+	OffCapabilitiesMaxSessions      = 24
+	OffCapabilitiesActiveSessions   = 32
+	OffCapabilitiesPeers            = 40
+	OffCapabilitiesVolumes          = 44
+	OffCapabilitiesVendorID         = 48
+	OffCapabilitiesPortLid          = 52
+	OffCapabilitiesRealRDMA         = 54
+	OffCapabilitiesReserved0        = 55
+	OffCapabilitiesSessionTimeoutNS = 56
+	OffCapabilitiesVersion          = 64
+	OffCapabilitiesTransport        = 96
+	OffCapabilitiesDevice           = 128
+	OffCapabilitiesPortGid          = 192
+	OffCapabilitiesReserved2        = 240
 )
 
 // Counter: A labelled number of the engine.
