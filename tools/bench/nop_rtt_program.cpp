@@ -1,46 +1,35 @@
-// nop_rtt_go: the same as nop_rtt_cpp, from the Go client, which runs as a program of its own.
-#include <nlohmann/json.hpp>
-
-#include "bench/bench.h"
+// nop_rtt_go and nop_rtt_c: the same as nop_rtt_cpp, from clients in Go and in C, which run as programs of their own.
 #include "bench/measures.h"
+#include "bench/sampler.h"
 
 namespace rde::tools {
 namespace {
 
-class NopRttGo final : public Measure {
+class NopRttProgram final : public Measure {
  public:
-  explicit NopRttGo(Bench& bench) : bench_(bench) {}
+  NopRttProgram(Bench& bench, std::string name, std::string program)
+      : bench_(bench), name_(std::move(name)), program_(std::move(program)) {}
 
   Result<Round> round(Nanoseconds length) override {
-    const auto& program = bench_.options().go_client;
-    if (program.empty()) {
-      return Error{Status::not_supported, "ring-bench-go is not built; ./run build makes it, --go-client names it"};
-    }
-    auto socket = bench_.engine_socket();
-    if (!socket) return socket.error();
+    if (program_.empty()) return not_built(name_);
     Round round;
     round.reference = bench_.pingpong(length / 2);
-    auto child = Child::start({program, "--socket", *socket, "--cpu", std::to_string(bench_.placement().client),
-                               "--milliseconds", std::to_string(length / kMillisecond)},
-                              *bench_.folder() + "/go.log");
-    if (!child) return child.error();
-    auto ended = (*child)->wait_for_end(length + 30 * kSecond);
-    if (!ended) return ended.error().in(program);
-    if (ended->code != 0) {
-      return Error{Status::operation_failed, program + " exited with " + std::to_string(ended->code)};
-    }
-    const auto json = nlohmann::json::parse(ended->output, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("samples") || !json["samples"].is_array()) {
-      return Error{Status::operation_failed, program + " did not print {\"samples\": [...]}"};
-    }
-    for (const auto& sample : json["samples"]) {
-      if (sample.is_number()) round.samples.push_back(sample.get<double>());
-    }
+    const auto engine = bench_.spinning_engine();
+    if (!engine) return engine.error();
+    auto samples =
+        run_sampler(bench_,
+                    {program_, "--socket", (*engine)->socket(), "--cpu", std::to_string(bench_.placement().client),
+                     "--milliseconds", std::to_string(length / kMillisecond)},
+                    length);
+    if (!samples) return samples.error();
+    round.samples = std::move((*samples)["samples"]);
     return round;
   }
 
  private:
   Bench& bench_;
+  std::string name_;
+  std::string program_;
 };
 
 }  // namespace
@@ -50,6 +39,16 @@ const MeasureSpec kNopRttGo{.name = "nop_rtt_go",
                             .what = "NOP round trip, Go client to engine",
                             .better = Better::lower,
                             .aim = {Aim::ratio_at_most, 1.8},
-                            .make = [](Bench& bench) { return std::make_unique<NopRttGo>(bench); }};
+                            .make = [](Bench& bench) {
+                              return std::make_unique<NopRttProgram>(bench, "ring-bench-go", bench.options().go_client);
+                            }};
+const MeasureSpec kNopRttC{.name = "nop_rtt_c",
+                           .unit = "ns",
+                           .what = "NOP round trip, client of the C interface to engine",
+                           .better = Better::lower,
+                           .aim = {Aim::ratio_at_most, 1.8},
+                           .make = [](Bench& bench) {
+                             return std::make_unique<NopRttProgram>(bench, "ring-bench-c", bench.options().c_client);
+                           }};
 
 }  // namespace rde::tools
