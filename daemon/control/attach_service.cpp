@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "control/memory_limit.h"
 #include "version.h"
@@ -32,7 +33,7 @@ struct AttachService::Gone {
 AttachService::AttachService(const Config& config, std::uint64_t epoch, EventLoop& loop,
                              std::vector<std::unique_ptr<Shard>>& shards)
     : config_(config), epoch_(epoch), loop_(loop), shards_(shards), gone_(std::make_shared<Gone>()) {
-  most_bytes_ = config.max_segment_bytes != 0 ? config.max_segment_bytes : memory_limit() / 2;
+  most_bytes_ = most_segment_bytes(config, memory_limit());
 }
 
 AttachService::~AttachService() {
@@ -189,7 +190,9 @@ std::variant<AttachOffer, Refusal> AttachService::offer(const rde_attach_hello& 
   if (!wake || !doorbell)
     return Refusal{Status::resource_exhausted, "descriptors", "no descriptor left; raise the limit of open files"};
   if (!(*segment)->shortage().empty()) {
-    spdlog::warn("segment on ordinary pages client={} reason=\"{}\"", number, (*segment)->shortage());
+    spdlog::log(std::exchange(told_of_shortage_, true) ? spdlog::level::debug : spdlog::level::warn,
+                "segment on ordinary pages (--hugepages off if that is meant) client={} reason=\"{}\"", number,
+                (*segment)->shortage());
   }
 
   Client client;

@@ -85,6 +85,7 @@ class AttachService final : public AttachHost {
   EventLoop& loop_;
   std::vector<std::unique_ptr<Shard>>& shards_;
   std::unique_ptr<AttachListener> listener_;
+  bool told_of_shortage_ = false;
   bool listening_ = false;  // the loop watches the listener
   std::unordered_map<int, Connection> connections_;
   std::unordered_map<std::uint64_t, Client> clients_;

@@ -37,7 +37,7 @@ Result<void> allocate(int fd, std::uint64_t size, bool huge) {
     const auto pool = huge_pool();
     error.status = Status::no_hugepages;
     error.text += " (hugepages needed: " + std::to_string(size / kHugePage) + ", free: " + std::to_string(pool.free) +
-                  " of " + std::to_string(pool.total) + "; raise vm.nr_hugepages or use --hugepages prefer)";
+                  " of " + std::to_string(pool.total) + "; raise vm.nr_hugepages)";
   } else {
     error.status = Status::out_of_memory;
     error.text += " (use a smaller --segment-size, or raise the memory limit)";

@@ -38,6 +38,10 @@ Result<std::unique_ptr<Segment>> Segment::create(const SegmentOptions& options) 
     shortage = made.error().text;
     made = allocate_file(options.plan, false);
   }
+  if (!made && made.error().status == Status::no_hugepages) {
+    return Error{Status::no_hugepages, made.error().text + "; --hugepages prefer would take ordinary pages"}.in(
+        "segment");
+  }
   if (!made) return made.error().in("segment");
 
   auto header = made->header;

@@ -25,6 +25,7 @@ TEST_CASE("require refuses where the pool is too small, and names need and pool"
   const auto needed = std::to_string(options.plan.total_size / prim::kHugePage);
   CHECK(segment.error().text.find("needed: " + needed) != std::string::npos);
   CHECK(segment.error().text.find("vm.nr_hugepages") != std::string::npos);
+  CHECK(segment.error().text.find("--hugepages prefer") != std::string::npos);
 }
 
 TEST_CASE("prefer takes ordinary pages where the pool is too small, and says why") {
@@ -32,6 +33,7 @@ TEST_CASE("prefer takes ordinary pages where the pool is too small, and says why
   REQUIRE(segment);
   CHECK((*segment)->view().header().page_size == 4096);
   CHECK((*segment)->shortage().find("hugepages") != std::string::npos);
+  CHECK((*segment)->shortage().find("--hugepages prefer") == std::string::npos);  // it is what was asked for
 }
 
 TEST_CASE("off takes ordinary pages in silence") {

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <poll.h>
+#include <spawn.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -9,6 +10,7 @@
 #include <filesystem>
 
 #include "pairs.h"
+#include "support/scale.h"
 #include "tcp_peer.h"
 #include "transport/ucx/ucx_runtime.h"
 
@@ -24,13 +26,15 @@ class Child {
     const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "unit_tcp_peer";
     int ends[2];
     REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-    pid_ = ::fork();
-    REQUIRE(pid_ >= 0);  // signals to -1 would reach everybody
-    if (pid_ == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::execl(program.c_str(), program.c_str(), mode, nullptr);
-      ::_exit(127);
-    }
+    posix_spawn_file_actions_t actions;
+    REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
+    REQUIRE(::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) == 0);
+    std::string path = program.string();
+    std::string argument = mode;
+    char* const arguments[] = {path.data(), argument.data(), nullptr};
+    // A signal to the pid of a child that is not there would reach others.
+    REQUIRE(::posix_spawn(&pid_, path.c_str(), &actions, nullptr, arguments, environ) == 0);
+    ::posix_spawn_file_actions_destroy(&actions);
     ::close(ends[1]);
     output_ = ::fdopen(ends[0], "r");
   }
@@ -359,7 +363,8 @@ TEST_CASE("a program that is started inherits no descriptor of UCX") {
   CHECK(child.line() == "0");
 }
 
-TEST_CASE("the five signals that UCX takes when it is loaded can be taken back") {
+TEST_CASE("the five signals that UCX takes when it is loaded can be taken back" * doctest::skip(kSanitized)) {
+  // A sanitizer has handlers of its own for some of them.
   Child child("signals");
   CHECK(child.line() == "default");
 }
