@@ -43,7 +43,8 @@ void Shard::run(std::promise<Result<void>>& started) {
     if (turn()) {
       quiet = 0;
     } else {
-      idle(quiet++);
+      idle(quiet);
+      if (quiet <= kPauseTurns + kYieldTurns) ++quiet;
       if (options_.mode != PollMode::spin && quiet > kPauseTurns + kYieldTurns) quiet = kPauseTurns;
     }
   }

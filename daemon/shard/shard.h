@@ -55,7 +55,10 @@ class Shard {
   void remove_client_st(std::uint64_t number, std::function<void()> when_gone);
 
   // For operations.
-  ShardIo& io_st() { return *io_; }
+  ShardIo& io_st() {
+    io_due_ = true;  // whoever asks may give it work
+    return *io_;
+  }
   // At most a few turns old.
   [[nodiscard]] Nanoseconds now_st() const { return now_; }
   SessionTable& sessions_st() { return *sessions_; }
@@ -106,6 +109,8 @@ class Shard {
   [[nodiscard]] bool has_news() const;
   void wake_up(bool slept, bool late);
   [[nodiscard]] int sleep_milliseconds() const;
+  // Operations (shard_operations.cpp).
+  void note_failure(EngineChannel& channel, std::uint64_t tag, Status status);
   // Clients (shard_clients.cpp).
   void cancel_operations(ClientState& client);
   bool free_gone_clients();
@@ -135,8 +140,10 @@ class Shard {
   bool draining_ = false;
   bool drain_cancelled_ = false;
   bool stopped_ = false;
-  bool io_due_ = true;  // look at the transport in the next turn, whatever its number
-  unsigned turns_ = 0;
+  bool io_due_ = true;           // the transport is looked at in this turn
+  int doorbell_steps_ = 0;       // until doorbells are looked at while something is hot
+  int io_steps_ = 0;             // until it is looked at all the same
+  unsigned io_quiet_looks_ = 0;  // at the transport, one after another
 
   std::unordered_map<std::uint64_t, std::unique_ptr<ClientState>> clients_;
   std::vector<ClientState*> client_order_;  // for the sweep over doorbells
@@ -150,5 +157,20 @@ class Shard {
   TimerWheel deadlines_;
   ShardStats stats_;
 };
+
+// Every operation ends here: inline, so that a channel's requests are one loop.
+inline void Shard::complete_st(EngineChannel& channel, std::uint64_t tag, Status status, std::uint16_t flags,
+                               std::uint32_t bytes, std::uint32_t crc, std::uint64_t value) {
+  if (channel.client().gone) return;
+  channel.post(tag, static_cast<std::uint16_t>(status), flags, bytes, crc, value);
+  if (!channel.dirty) {
+    channel.dirty = true;
+    dirty_.push_back(&channel);
+  } else {
+    channel.prepare();  // not the first of this turn, so not the last either, it seems
+  }
+  if (status != Status::ok) [[unlikely]]
+    note_failure(channel, tag, status);
+}
 
 }  // namespace rde

@@ -13,20 +13,11 @@ void Operation::on_done() {
   shard->end_st(*this, status, flags, bytes, crc, object_size);
 }
 
-void Shard::complete_st(EngineChannel& channel, std::uint64_t tag, Status status, std::uint16_t flags,
-                        std::uint32_t bytes, std::uint32_t crc, std::uint64_t value) {
+void Shard::note_failure(EngineChannel& channel, std::uint64_t tag, Status status) {
   ClientState& client = channel.client();
-  if (client.gone) return;
-  channel.post(tag, static_cast<std::uint16_t>(status), flags, bytes, crc, value);
-  if (!channel.dirty) {
-    channel.dirty = true;
-    dirty_.push_back(&channel);
-  }
-  if (status != Status::ok) {
-    ++client.counts.failures;
-    bump(stats_.failures);
-    client.recorder().note(now_, RDE_EVENT_COMPLETION, channel.index(), tag, static_cast<std::uint64_t>(status));
-  }
+  ++client.counts.failures;
+  bump(stats_.failures);
+  client.recorder().note(now_, RDE_EVENT_COMPLETION, channel.index(), tag, static_cast<std::uint64_t>(status));
 }
 
 Operation* Shard::begin_st(EngineChannel& channel, const rde_request& request) {

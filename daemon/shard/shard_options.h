@@ -28,18 +28,23 @@ struct ShardOptions {
 // Tunables of the loop. What one client can cost the others in a turn is bounded, however many channels it has.
 inline constexpr unsigned kRequestsPerChannel = 64;  // taken from one channel before the client's next has its turn
 inline constexpr std::int32_t kRequestsPerClient = 128;
-inline constexpr std::size_t kPollsPerClient = 64;   // channels of one client
-inline constexpr unsigned kColdAfterPolls = 4096;    // empty polls, before a channel is left to its doorbell
-inline constexpr unsigned kIoEveryTurns = 16;        // how often a transport without work is looked at
-inline constexpr std::size_t kDoorbellsPerTurn = 8;  // clients whose doorbell is looked at in a turn
-inline constexpr unsigned kPauseTurns = 2'000;       // adaptive: quiet turns of pausing, then
-inline constexpr unsigned kYieldTurns = 200;         // of yielding, before sleeping
+inline constexpr std::size_t kPollsPerClient = 64;  // channels of one client
+inline constexpr unsigned kColdAfterPolls = 4096;   // empty polls, before a channel is left to its doorbell
+// A transport without work is looked at after so many steps: a turn is one, and so is a request. Where it had news in
+// the last looks, more is likely to follow, and it is looked at sooner.
+inline constexpr int kIoSteps = 128;
+inline constexpr int kIoStepsAfterNews = 16;
+inline constexpr unsigned kIoQuietLooks = 256;
+inline constexpr std::size_t kDoorbellsPerTurn = 8;  // clients whose doorbell is looked at in one go
+inline constexpr int kDoorbellSteps = 4;             // from one go to the next, while anything is polled
+inline constexpr unsigned kTightTurns = 64;     // quiet turns without a pause: an answer is often followed by a request
+inline constexpr unsigned kPauseTurns = 2'000;  // adaptive: quiet turns of pausing, then
+inline constexpr unsigned kYieldTurns = 200;    // of yielding, before sleeping
 inline constexpr Nanoseconds kSleepCap = 100 * kMillisecond;
 inline constexpr Nanoseconds kRingGrace = 10 * kMillisecond;  // between a client's setting a bit and its waking us
 inline constexpr Nanoseconds kCountersEvery = 100 * kMillisecond;
 inline constexpr unsigned kSessionsPerTurn = 256;       // ended in a turn, of clients that have gone
 inline constexpr std::uint32_t kLookupsPerClient = 32;  // names being looked up for CONNECT
-static_assert((kIoEveryTurns & (kIoEveryTurns - 1)) == 0, "used as a mask");
 static_assert(kRequestsPerClient >= static_cast<std::int32_t>(kRequestsPerChannel),
               "a lone channel gets its whole share");
 

@@ -31,13 +31,13 @@ Result<void> Shard::watch(int descriptor, bool edge) {
 void Shard::idle(unsigned quiet_turns) {
   switch (options_.mode) {
     case PollMode::spin:
-      cpu_relax();
+      if (quiet_turns >= kTightTurns) cpu_relax();
       return;
     case PollMode::adaptive: {
       // Where another poller waits for this processor, pausing only delays what we wait for.
       const unsigned pauses = options_.crowded ? 16 : kPauseTurns;
       if (quiet_turns < pauses) {
-        cpu_relax();
+        if (quiet_turns >= kTightTurns) cpu_relax();
       } else if (quiet_turns < kPauseTurns + kYieldTurns && (io_->busy() || quiet_turns < pauses + kYieldTurns)) {
         sched_yield();
       } else {

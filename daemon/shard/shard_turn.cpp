@@ -8,18 +8,20 @@
 namespace rde {
 
 // True when something was done. While only requests come in it makes no system call, and reads the clock (which is none
-// either) once in kIoEveryTurns.
+// either) once in kIoSteps.
 bool Shard::turn() {
-  ++turns_;
   bool worked = false;
   if (queue_->any()) {
     run_tasks();
     worked = true;
   }
   worked |= poll_clients();
-  if (io_due_ || (turns_ & (kIoEveryTurns - 1)) == 0 || io_->busy()) worked |= run_io();
-  // Bits of channels that are polled anyway can wait.
-  if (hot_channels_ != live_channels_) worked |= look_at_doorbells(kDoorbellsPerTurn);
+  if (--io_steps_ <= 0 || io_due_) worked |= run_io();
+  // Bits of channels that are polled anyway can wait; those of the others, a moment.
+  if (hot_channels_ != live_channels_ && (--doorbell_steps_ <= 0 || hot_channels_ == 0)) {
+    doorbell_steps_ = kDoorbellSteps;
+    worked |= look_at_doorbells(kDoorbellsPerTurn);
+  }
   if (!dirty_.empty()) flush_completions();
   if (!gone_.empty()) worked |= free_gone_clients();
   if (draining_) continue_drain();
@@ -29,12 +31,12 @@ bool Shard::turn() {
 void Shard::run_tasks() {
   queue_->take(running_tasks_);
   now_ = now_ns();
+  io_due_ = true;  // a task may give it work
   for (auto& task : running_tasks_) task(*this);
   running_tasks_.clear();
 }
 
 bool Shard::run_io() {
-  io_due_ = false;
   now_ = now_ns();
   bool worked = io_->progress(now_) != 0;
   worked |= sessions_->expire(session_slab_, now_);
@@ -43,6 +45,14 @@ bool Shard::run_io() {
     answer_early_st(*static_cast<Operation::DeadlineTimer&>(timer).operation, Status::deadline_exceeded);
   });
   if (now_ >= counters_due_) publish_counters();
+  // Work comes to it by submit() alone, which asks for the next look, or from its peers, which progress() tells.
+  io_due_ = io_->busy();
+  if (worked || io_due_) {
+    io_quiet_looks_ = 0;
+  } else {
+    io_quiet_looks_ = std::min(io_quiet_looks_ + 1, kIoQuietLooks);
+  }
+  io_steps_ = io_quiet_looks_ < kIoQuietLooks ? kIoStepsAfterNews : kIoSteps;
   return worked;
 }
 
@@ -93,6 +103,8 @@ unsigned Shard::poll_channel(EngineChannel& channel) {
     handle(channel, request);
   }
   if (taken != 0) {
+    io_steps_ -= static_cast<int>(taken);
+    doorbell_steps_ -= static_cast<int>(taken);
     client.counts.requests += taken;
     bump(stats_.requests, taken);
   }

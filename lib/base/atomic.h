@@ -60,6 +60,15 @@ inline void full_fence() {
 #endif
 }
 
+// Asks for the line of a word that is going to be written soon: then stores to it do not wait for whoever reads it.
+inline void prefetch_to_write(const void* word) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(word)));
+#else
+  __builtin_prefetch(word, 1);
+#endif
+}
+
 // Tells the processor that this is a spin loop.
 inline void cpu_relax() {
 #if defined(__x86_64__)

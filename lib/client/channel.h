@@ -95,6 +95,8 @@ class Channel {
     EntryState state = EntryState::free;
   };
 
+  static constexpr std::uint32_t kFew = 4;  // outstanding; with more, requests come in batches
+
   [[nodiscard]] bool has_credit(std::uint32_t reserved) const {
     const std::uint32_t used = outstanding_ + reserved;
     return used < depth_ && 2 * (used + 1) + quarantined_ <= completion_depth_ && first_free_ < completion_depth_;
@@ -137,6 +139,7 @@ inline bool Channel::publish(rde_request& request, std::uint64_t user, std::uint
   ++outstanding_;
   request.tag = Handle{index, entry.generation}.value();
   requests_.write(request);
+  if (outstanding_ > kFew) requests_.prepare();
   return true;
 }
 

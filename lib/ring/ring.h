@@ -10,6 +10,7 @@
 // writer from overtaking the reader. The memory may be written by a hostile process at any time.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +46,7 @@ template <class Slot>
 class RingWriter {
  public:
   RingWriter(Slot* slots, std::uint32_t count, std::uint64_t start = 0)
-      : slots_(slots), shape_(count), position_(start) {}
+      : slots_(slots), shape_(count), position_(start), ahead_(std::min(kAhead, count / 2)) {}
 
   // Publishes a slot; `slot.lap` is ignored. Never blocks.
   void write(const Slot& slot) {
@@ -58,13 +59,20 @@ class RingWriter {
     ++position_;
   }
 
+  // For a writer that has more to write soon: asks for the line of a slot some way ahead. Its reader is done with it,
+  // but that one's processor still has the line. Where one slot is written at a time this only costs.
+  void prepare() const { prefetch_to_write(&slots_[shape_.slot_of(position_ + ahead_)]); }
+
   // Positions written so far; the next write goes there.
   [[nodiscard]] std::uint64_t position() const { return position_; }
 
  private:
+  static constexpr std::uint32_t kAhead = 256 / sizeof(Slot);  // slots: four lines
+
   Slot* slots_;
   RingShape shape_;
   std::uint64_t position_;
+  std::uint32_t ahead_;
 };
 
 template <class Slot>

@@ -3,24 +3,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+
+#include "bench/volume_file.h"
 
 namespace rde::tools {
-namespace {
-
-constexpr Nanoseconds kStart = 20 * kSecond;
-
-std::string end_of_file(const std::string& path) {
-  std::ifstream file(path);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  return text.size() > 1'000 ? text.substr(text.size() - 1'000) : text;
-}
-
-}  // namespace
 
 Bench::~Bench() {
-  engine_.reset();
+  engines_.clear();
   std::error_code ignored;
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
@@ -36,31 +25,75 @@ Result<std::string> Bench::folder() {
   return folder_;
 }
 
-Result<std::string> Bench::engine_socket() {
-  if (engine_) return socket_;
-  if (options_.engine.empty()) {
-    return Error{Status::system_error, "rdma-engine is not beside this program; name it with --engine"};
+Result<EngineProcess*> Bench::engine(const EngineSpec& spec) {
+  auto& engine = engines_[spec.name];
+  if (!engine) {
+    if (options_.engine.empty()) {
+      return Error{Status::system_error, "rdma-engine is not beside this program; name it with --engine"};
+    }
+    const auto folder = this->folder();
+    if (!folder) return folder.error();
+    quiet();
+    auto started = EngineProcess::start(spec, options_.engine, *folder);
+    if (!started) return started.error();
+    engine = std::move(*started);
   }
-  const auto folder = this->folder();
-  if (!folder) return folder.error();
-  const std::string socket = *folder + "/attach.sock", log = *folder + "/engine.log";
-  auto engine = Child::start({options_.engine, "--socket", socket, "--poll", "spin", "--cores",
-                              std::to_string(placement_.engine), "--log-level", "warn"},
-                             log);
-  if (!engine) return engine.error();
-  if (auto ready = (*engine)->wait_for_line("ready ", kStart); !ready) {
-    return Error{Status::operation_failed,
-                 options_.engine + ": " + ready.error().text + "; its log ends in:\n" + end_of_file(log)};
+  for (auto& [name, other] : engines_) {
+    if (other && other != engine && other->spins()) other->pause();
   }
-  engine_ = std::move(*engine);
-  socket_ = socket;
-  return socket_;
+  engine->resume();
+  return engine.get();
+}
+
+Result<EngineProcess*> Bench::spinning_engine() {
+  return engine(
+      {.name = "spin", .arguments = {"--poll", "spin", "--cores", std::to_string(placement_.engine)}, .spins = true});
+}
+
+Result<EngineProcess*> Bench::sleeping_engine() {
+  return engine(
+      {.name = "adaptive", .arguments = {"--poll", "adaptive", "--cores", std::to_string(placement_.engine)}});
+}
+
+Result<EngineProcess*> Bench::storage_engine() {
+  const auto store = this->store();
+  if (!store) return store.error();
+  return engine({.name = "storage",
+                 .arguments = {"--export", store->folder, "--listen", "127.0.0.1:0", "--transport", "tcp", "--cores",
+                               std::to_string(placement_.engine)}});
+}
+
+Result<EngineProcess*> Bench::gateway_engine() {
+  const auto storage = storage_engine();
+  if (!storage) return storage.error();
+  return engine({.name = "gateway", .arguments = {"--peer", (*storage)->listen(), "--transport", "tcp"}});
+}
+
+void Bench::quiet() {
+  for (auto& [name, engine] : engines_) {
+    if (engine && engine->spins()) engine->pause();
+  }
 }
 
 std::vector<double> Bench::pingpong(Nanoseconds length) {
-  if (!engine_) return raw_pingpong(placement_, length);
-  const Child::Pause pause(*engine_);
-  return raw_pingpong(placement_, length);
+  std::vector<EngineProcess*> stopped;
+  for (auto& [name, engine] : engines_) {
+    if (engine && engine->spins() && !engine->is_paused()) stopped.push_back(engine.get());
+  }
+  quiet();
+  auto samples = raw_pingpong(placement_, length);
+  for (auto* engine : stopped) engine->resume();
+  return samples;
+}
+
+Result<Bench::Store> Bench::store() {
+  if (store_.size != 0) return store_;
+  const auto folder = this->folder();
+  if (!folder) return folder.error();
+  const Store made{.folder = *folder + "/volumes", .file = *folder + "/volumes/1.dat", .size = kStoreObject};
+  if (auto written = write_volume(made.folder, kStoreVolume, made.size); !written) return written.error();
+  store_ = made;
+  return store_;
 }
 
 }  // namespace rde::tools

@@ -9,7 +9,7 @@
 
 #include "bench/bench.h"
 #include "bench/measures.h"
-#include "bench/report.h"
+#include "bench/rounds.h"
 #include "common/exit_code.h"
 
 namespace {
@@ -31,8 +31,10 @@ std::string find_program(const std::string& called_as, const std::string& name) 
   std::error_code ignored;
   const std::filesystem::path called(called_as);
   const auto real = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  for (const auto& path : {called.has_parent_path() ? called.parent_path() / name : std::filesystem::path(),
-                           real.parent_path() / name, real.parent_path().parent_path() / "daemon" / name}) {
+  for (const auto& path :
+       {called.has_parent_path() ? called.parent_path() / name : std::filesystem::path(), real.parent_path() / name,
+        real.parent_path().parent_path() / "bin" / name, real.parent_path().parent_path() / "daemon" / "engine" / name,
+        real.parent_path().parent_path().parent_path() / "bin" / name}) {
     if (!path.empty() && access(path.c_str(), X_OK) == 0) return std::filesystem::absolute(path, ignored).string();
   }
   return {};
@@ -55,51 +57,6 @@ Result<std::vector<const MeasureSpec*>> choose(const std::vector<std::string>& o
   return chosen;
 }
 
-struct Running {
-  const MeasureSpec* spec = nullptr;
-  std::unique_ptr<Measure> measure;
-  std::vector<Round> rounds;
-  std::optional<Error> stopped;
-};
-
-// All measures take turns, so that a slow moment of the machine does not fall on one of them alone.
-std::vector<Outcome> run_rounds(Bench& bench, const std::vector<const MeasureSpec*>& chosen) {
-  std::vector<Running> running;
-  for (const auto* spec : chosen) running.push_back({spec, spec->make(bench), {}, std::nullopt});
-  for (unsigned i = 0; i < bench.options().rounds && g_stop == 0; ++i) {
-    for (auto& entry : running) {
-      if (entry.stopped || g_stop != 0) continue;
-      auto round = entry.measure->round(bench.options().round_length);
-      if (round) {
-        entry.rounds.push_back(std::move(*round));
-      } else {
-        entry.stopped = round.error();
-      }
-    }
-  }
-  std::vector<Outcome> outcomes;
-  const auto& label = bench.placement().label;
-  for (const auto& entry : running) {
-    outcomes.push_back(entry.stopped ? skipped(*entry.spec, label, *entry.stopped)
-                                     : judge(*entry.spec, label, entry.rounds));
-  }
-  return outcomes;
-}
-
-// The host may put both processors of a guest on one core, or far apart, and only the time of a hand-over shows it.
-void add_observed(std::vector<Outcome>& outcomes, const std::vector<double>& pingpong) {
-  constexpr double kFar = 250;  // nanoseconds; neighbours with a common cache need about 100
-  if (pingpong.empty()) return;
-  // The smallest: when the machine is busy with other things, most round trips tell about those.
-  const double best = *std::ranges::min_element(pingpong);
-  char text[64];
-  std::snprintf(text, sizeof text, " (ping-pong %.0f ns)", best);
-  for (auto& outcome : outcomes) {
-    outcome.placement += text;
-    if (best > kFar && outcome.note.empty()) outcome.note = "the two processors share no near cache";
-  }
-}
-
 int run(const Options& options) {
   const auto chosen = choose(options.only);
   if (!chosen) {
@@ -114,9 +71,7 @@ int run(const Options& options) {
     std::cerr << "ring-bench: " << pinned.error().text << '\n';
     return kCouldNotStart;
   }
-  const auto observed = bench.pingpong(50 * kMillisecond);
-  auto outcomes = run_rounds(bench, *chosen);
-  add_observed(outcomes, observed);
+  const auto outcomes = run_rounds(bench, *chosen, [] { return g_stop != 0; });
   if (options.json) {
     for (const auto& outcome : outcomes) std::cout << to_json(outcome).dump() << '\n';
   }
@@ -146,9 +101,12 @@ int main(int argc, char** argv) {
   for (const auto* spec : all_measures()) {
     footer += "  " + std::string(spec->name) + ": " + std::string(spec->what) + '\n';
   }
-  app.footer(footer +
-             "Latencies are means of 256 round trips in a row: one sample. p99: 99 of 100 samples are at least "
-             "as good.\nExit codes: 0 good, 1 an aim was missed, 2 bad usage, 3 a measure could not run.");
+  app.footer(
+      footer +
+      "Latencies in ns are means of 256 round trips in a row: one sample. p99: 99 of 100 samples are at "
+      "least as good. A round during which the host moved the processors nearer or apart is dropped, and rounds "
+      "of different placements are never mixed.\nExit codes: 0 good, 1 short of an aim, 2 bad usage, 3 a measure "
+      "could not run.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -157,5 +115,8 @@ int main(int argc, char** argv) {
   options.bench.round_length = static_cast<Nanoseconds>(options.seconds * 1e9);
   if (options.bench.engine.empty()) options.bench.engine = find_program(argv[0], "rdma-engine");
   if (options.bench.go_client.empty()) options.bench.go_client = find_program(argv[0], "ring-bench-go");
+  options.bench.c_client = find_program(argv[0], "ring-bench-c");
+  options.bench.requester = find_program(argv[0], "ring-bench-read");
+  options.bench.sidecar = find_program(argv[0], "rdma-sidecar");
   return run(options);
 }

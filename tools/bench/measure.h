@@ -3,7 +3,7 @@
 //   const MeasureSpec kMine = {.name = "mine", .unit = "ns", .better = Better::lower,
 //                              .aim = {Aim::ratio_at_most, 1.6}, .make = [](Bench& b) { return make_mine(b); }};
 //
-// One file for each measure; registry.cpp names them all.
+// One file for each measure, or for a family of them; registry.cpp names them all.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ namespace rde::tools {
 class Bench;
 
 struct Aim {
-  enum Kind { none, ratio_at_most, ratio_at_least, value_at_most, value_at_least };
+  enum Kind { none, ratio_at_most, ratio_at_least, value_at_most, value_at_least, p99_at_most };
   Kind kind = none;
   double value = 0;
 };
@@ -31,6 +31,7 @@ struct Aim {
 struct Round {
   std::vector<double> samples;
   std::vector<double> reference;
+  std::string note;  // why there is no reference, say
 };
 
 class Measure {

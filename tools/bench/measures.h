@@ -1,4 +1,4 @@
-// Every measure, each in the file of its name. A new one is declared here and added to registry.cpp.
+// Every measure, each in a file of its family. A new one is declared here and added to registry.cpp.
 #pragma once
 
 #include "bench/measure.h"
@@ -8,6 +8,36 @@ namespace rde::tools {
 extern const MeasureSpec kPingPong;
 extern const MeasureSpec kNopRttCpp;
 extern const MeasureSpec kNopRttGo;
+extern const MeasureSpec kNopRttC;
+extern const MeasureSpec kPing4k;
+extern const MeasureSpec kNopRateD1;
+extern const MeasureSpec kNopRateD8;
 extern const MeasureSpec kNopRateD64;
+extern const MeasureSpec kNopRateD1024;
+extern const MeasureSpec kIdle1000;
+extern const MeasureSpec kIdle4000;
+extern const MeasureSpec kIdleClients1000;
+extern const MeasureSpec kWake;
+extern const MeasureSpec kSocketRtt;
+extern const MeasureSpec kSocketRate;
+extern const MeasureSpec kRead4kTcp;
+extern const MeasureSpec kRead4kTcpCrc;
+extern const MeasureSpec kRead4kRing;
+extern const MeasureSpec kRead64kTcp;
+extern const MeasureSpec kRead1mTcp;
+extern const MeasureSpec kRead1mTcpCrc;
+extern const MeasureSpec kRead1mRing;
+extern const MeasureSpec kRead16mTcp;
+extern const MeasureSpec kRead4kBeside;
+extern const MeasureSpec kStreamBeside;
+extern const MeasureSpec kStoreRead64k;
+extern const MeasureSpec kStoreRead64kCrc;
+extern const MeasureSpec kStoreRead1m;
+extern const MeasureSpec kStoreRead1mCrc;
+extern const MeasureSpec kHttp64k;
+extern const MeasureSpec kHttp4m;
+extern const MeasureSpec kIdleCpu;
+extern const MeasureSpec kCpuPerGib;
+extern const MeasureSpec kCpuPerMop;
 
 }  // namespace rde::tools

@@ -6,7 +6,7 @@
 namespace rde::tools {
 namespace {
 
-std::optional<bool> reaches(const Aim& aim, double value, std::optional<double> ratio) {
+std::optional<bool> reaches(const Aim& aim, const Summary& summary, std::optional<double> ratio) {
   switch (aim.kind) {
     case Aim::none:
       return std::nullopt;
@@ -15,9 +15,11 @@ std::optional<bool> reaches(const Aim& aim, double value, std::optional<double> 
     case Aim::ratio_at_least:
       return ratio ? std::optional(*ratio >= aim.value) : std::nullopt;
     case Aim::value_at_most:
-      return value <= aim.value;
+      return summary.median <= aim.value;
     case Aim::value_at_least:
-      return value >= aim.value;
+      return summary.median >= aim.value;
+    case Aim::p99_at_most:
+      return summary.p99 <= aim.value;
   }
   return std::nullopt;
 }
@@ -25,6 +27,13 @@ std::optional<bool> reaches(const Aim& aim, double value, std::optional<double> 
 std::string number(double value) {
   char text[64];
   std::snprintf(text, sizeof text, value >= 1e6 ? "%.4g" : value >= 1000 ? "%.0f" : "%.1f", value);
+  return text;
+}
+
+// Bounds and ratios: as short as they are written by people.
+std::string ratio_text(double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3g", value);
   return text;
 }
 
@@ -41,6 +50,7 @@ Outcome judge(const MeasureSpec& spec, std::string placement, const std::vector<
   for (const auto& round : rounds) {
     samples.insert(samples.end(), round.samples.begin(), round.samples.end());
     references.insert(references.end(), round.reference.begin(), round.reference.end());
+    if (outcome.note.empty()) outcome.note = round.note;
     if (round.samples.empty() || round.reference.empty()) continue;
     // Both of one round: what the machine did to one of them, it did to the other.
     if (const double reference = median_of(round.reference); reference > 0) {
@@ -50,7 +60,7 @@ Outcome judge(const MeasureSpec& spec, std::string placement, const std::vector<
   outcome.summary = summarize(std::move(samples), spec.better);
   if (!references.empty()) outcome.reference = median_of(std::move(references));
   if (!ratios.empty()) outcome.ratio = median_of(std::move(ratios));
-  if (outcome.summary.n != 0) outcome.ok = reaches(spec.aim, outcome.summary.median, outcome.ratio);
+  if (outcome.summary.n != 0) outcome.ok = reaches(spec.aim, outcome.summary, outcome.ratio);
   return outcome;
 }
 
@@ -66,13 +76,15 @@ std::string aim_text(const Aim& aim) {
     case Aim::none:
       return {};
     case Aim::ratio_at_most:
-      return "ratio <= " + number(aim.value);
+      return "ratio <= " + ratio_text(aim.value);
     case Aim::ratio_at_least:
-      return "ratio >= " + number(aim.value);
+      return "ratio >= " + ratio_text(aim.value);
     case Aim::value_at_most:
-      return "median <= " + number(aim.value);
+      return "median <= " + ratio_text(aim.value);
     case Aim::value_at_least:
-      return "median >= " + number(aim.value);
+      return "median >= " + ratio_text(aim.value);
+    case Aim::p99_at_most:
+      return "p99 <= " + ratio_text(aim.value);
   }
   return {};
 }
@@ -98,24 +110,23 @@ nlohmann::ordered_json to_json(const Outcome& outcome) {
 
 void print_table(std::ostream& out, const std::vector<Outcome>& outcomes) {
   if (outcomes.empty()) return;
-  out << "placement: " << outcomes.front().placement << '\n';
-  out << std::left << std::setw(16) << "measure" << std::setw(6) << "unit" << std::right << std::setw(8) << "n"
-      << std::setw(11) << "min" << std::setw(11) << "median" << std::setw(11) << "p99" << std::setw(11) << "reference"
-      << std::setw(8) << "ratio"
+  out << std::left << std::setw(19) << "measure" << std::setw(17) << "placement" << std::setw(6) << "unit" << std::right
+      << std::setw(8) << "n" << std::setw(11) << "min" << std::setw(11) << "median" << std::setw(11) << "p99"
+      << std::setw(11) << "reference" << std::setw(8) << "ratio"
       << "  aim\n";
   for (const auto& outcome : outcomes) {
     const auto& summary = outcome.summary;
-    out << std::left << std::setw(16) << outcome.spec->name << std::setw(6) << outcome.spec->unit << std::right;
+    out << std::left << std::setw(19) << outcome.spec->name << std::setw(17) << outcome.placement << std::setw(6)
+        << outcome.spec->unit << std::right;
     if (summary.n == 0) {
       out << (outcome.failed ? "  FAILED: " : "  skipped: ") << outcome.note << '\n';
       continue;
     }
-    char ratio[32] = "-";
-    if (outcome.ratio) std::snprintf(ratio, sizeof ratio, "%.2f", *outcome.ratio);
     out << std::setw(8) << summary.n << std::setw(11) << number(summary.min) << std::setw(11) << number(summary.median)
         << std::setw(11) << number(summary.p99) << std::setw(11)
-        << (outcome.reference ? number(*outcome.reference) : "-") << std::setw(8) << ratio << "  "
-        << aim_text(outcome.spec->aim) << (outcome.ok ? (*outcome.ok ? "  good" : "  MISSED") : "");
+        << (outcome.reference ? number(*outcome.reference) : "-") << std::setw(8)
+        << (outcome.ratio ? ratio_text(*outcome.ratio) : "-") << "  " << aim_text(outcome.spec->aim)
+        << (outcome.ok ? (*outcome.ok ? "  pass" : "  short") : "");
     if (!outcome.note.empty()) out << "  (" << outcome.note << ')';
     out << '\n';
   }

@@ -4,7 +4,7 @@
 #   asan    clang++ with AddressSanitizer and UndefinedBehaviorSanitizer: also the build with the second compiler
 #   tsan    g++ with ThreadSanitizer
 
-cpp_programs='rdma-engine ring-bench ring-dump ring-load ring-top'
+cpp_programs='rdma-engine ring-bench ring-bench-c ring-bench-read ring-dump ring-load ring-top'
 
 programs_dir() { # VARIANT
   case $1 in plain) echo "$bin" ;; *) echo "$build/$1/bin" ;; esac

@@ -2,8 +2,20 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "base/crc32c.h"
 #include "bench/measures.h"
 #include "bench/report.h"
+#include "bench/rounds.h"
+#include "bench/sampler.h"
+#include "bench/unix_echo.h"
+#include "bench/volume_file.h"
+#include "seaweed/needle.h"
+#include "test_engine.h"
 
 using namespace rde;
 using namespace rde::tools;
@@ -42,6 +54,8 @@ TEST_CASE("an aim is reached or missed in the direction that it says") {
   CHECK(judge(spec_with({Aim::ratio_at_least, 1.9}), "", rounds).ok == true);
   CHECK(judge(spec_with({Aim::value_at_most, 100}), "", rounds).ok == true);
   CHECK(judge(spec_with({Aim::value_at_least, 101}), "", rounds).ok == false);
+  CHECK(judge(spec_with({Aim::p99_at_most, 99}), "", rounds).ok == false);
+  CHECK(judge(spec_with({Aim::p99_at_most, 100}), "", rounds).ok == true);
   CHECK_FALSE(judge(spec_with({}), "", rounds).ok.has_value());
 }
 
@@ -72,6 +86,127 @@ TEST_CASE("a placement is named by what the kernel says of the two processors") 
   CHECK(placement_label(0, 0, 1, 1, false) == "SMT siblings");
   CHECK(placement_label(0, 0, 1, 2, false) == "two cores");
   CHECK(placement_label(0, 1, 1, 1, false) == "different packages");
+}
+
+TEST_CASE("what a hand-over takes tells near processors from far ones, whatever else the machine did meanwhile") {
+  const Placement two{.client = 0, .engine = 1, .label = "two cores"};
+  CHECK(seen_placement(two, {9'000, 95}) == "two cores, near");
+  CHECK(seen_placement(two, {9'000, 310}) == "two cores, far");
+  CHECK(seen_placement({.client = 0, .engine = 0, .label = "same core"}, {3'000}) == "same core");
+  CHECK(seen_placement(two, {}) == "two cores");
+}
+
+TEST_CASE("a measure whose reference is missing has its figures, no ratio, no verdict, and says why") {
+  const auto error = not_installed("ucx_perftest", "ucx-utils");
+  CHECK(error.status == Status::not_supported);
+  const Round round{.samples = {100}, .reference = {}, .note = error.text};
+  const auto json = to_json(judge(spec_with({Aim::ratio_at_least, 0.9}), "", {round}));
+  CHECK(json["median"] == 100);
+  CHECK(json["reference"].is_null());
+  CHECK(json["ok"].is_null());
+  CHECK(json["note"].get<std::string>().find("apt-get install ucx-utils") != std::string::npos);
+}
+
+namespace {
+
+// Fails in its second round where it is told to.
+class Scripted final : public Measure {
+ public:
+  explicit Scripted(bool fails) : fails_(fails) {}
+  Result<Round> round(Nanoseconds) override {
+    if (fails_ && rounds_++ == 1) return Error{Status::engine_gone, "it died"};
+    return Round{.samples = {3}, .reference = {2}, .note = {}};
+  }
+
+ private:
+  bool fails_;
+  unsigned rounds_ = 0;
+};
+
+std::vector<Outcome> run_scripted(bool fails, const std::function<bool()>& stopped) {
+  Bench bench({.engine = {}, .go_client = {}, .c_client = {}, .requester = {}, .sidecar = {}, .rounds = 3});
+  static MeasureSpec spec;
+  spec = spec_with({Aim::ratio_at_most, 1.6});
+  spec.make = [fails](Bench&) { return std::make_unique<Scripted>(fails); };
+  return run_rounds(bench, {&spec}, stopped);
+}
+
+}  // namespace
+
+TEST_CASE("rounds come together by placement, and a failed one ends its measure") {
+  // The host may move the processors at any time: every round is in some outcome, or is told of as dropped.
+  for (const auto& outcome : run_scripted(false, [] { return false; })) {
+    CHECK(outcome.spec->name == "sample");
+    CHECK_FALSE(outcome.failed);
+    if (outcome.summary.n != 0) CHECK(outcome.ratio == doctest::Approx(1.5));
+    if (outcome.summary.n == 0) CHECK(outcome.note.find("dropped") != std::string::npos);
+  }
+  const auto failed = run_scripted(true, [] { return false; });
+  REQUIRE(failed.size() == 1);
+  CHECK(failed[0].failed);
+  CHECK(failed[0].note == "it died");
+  const auto stopped = run_scripted(false, [] { return true; });
+  REQUIRE(stopped.size() == 1);
+  CHECK(stopped[0].note == "no round was run");
+}
+
+TEST_CASE("the table says pass or short beside each aim") {
+  const auto good = spec_with({Aim::ratio_at_most, 1.6}), bad = spec_with({Aim::ratio_at_most, 0.5});
+  std::ostringstream table;
+  print_table(
+      table, {judge(good, "two cores, near", {{{150}, {100}, {}}}), judge(bad, "two cores, near", {{{150}, {100}, {}}}),
+              skipped(bad, "two cores", {Status::not_supported, "not built"})});
+  CHECK(table.str().find("ratio <= 1.6  pass") != std::string::npos);
+  CHECK(table.str().find("ratio <= 0.5  short") != std::string::npos);
+  CHECK(table.str().find("skipped: not built") != std::string::npos);
+}
+
+TEST_CASE("a program that prints samples is read, and one that fails is told of with what it said") {
+  Bench bench(BenchOptions{});
+  const auto samples = run_sampler(bench, {"/bin/sh", "-c", R"(echo '{"samples":[1,2.5,"x"],"n":3}')"}, kSecond);
+  REQUIRE(samples);
+  CHECK(samples->at("samples") == std::vector<double>{1, 2.5});
+  CHECK(samples->size() == 1);
+  const auto failed = run_sampler(bench, {"/bin/sh", "-c", "echo broken >&2; exit 3"}, kSecond);
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().text.find("exited with 3") != std::string::npos);
+  CHECK(failed.error().text.find("broken") != std::string::npos);
+  CHECK_FALSE(run_sampler(bench, {"/bin/sh", "-c", "echo text"}, kSecond));
+  CHECK(find_in_path("sh").ends_with("/sh"));
+  CHECK(find_in_path("no-such-program").empty());
+}
+
+TEST_CASE("a value of a ready line ends at the next space") {
+  CHECK(value_in("ready socket=/a b=c listen=127.0.0.1:5", "listen=") == "127.0.0.1:5");
+  CHECK(value_in("ready socket=/a listen=-", "socket=") == "/a");
+  CHECK(value_in("ready", "http=").empty());
+}
+
+TEST_CASE("the volume of the measures that read is one that an engine takes") {
+  const test::TemporaryFolder folder;
+  REQUIRE(write_volume(folder.file("volumes"), 1, 10'000));
+  std::ifstream file(folder.file("volumes/1.dat"), std::ios::binary);
+  const std::string dat{std::istreambuf_iterator<char>(file), {}};
+  REQUIRE(dat.size() % 8 == 0);
+  const auto needle = parse_needle(3, std::as_bytes(std::span(dat).subspan(8)));
+  REQUIRE(needle);
+  CHECK(needle->header.id == kStoreKey);
+  CHECK(needle->header.cookie == kStoreCookie);
+  CHECK(needle->data.size() == 10'000);
+  CHECK(crc_matches(needle->meta.crc, crc32c(needle->data)));
+  CHECK(reinterpret_cast<const char*>(needle->data.data()) == dat.data() + kStoreData);
+  CHECK(std::filesystem::file_size(folder.file("volumes/1.idx")) == 16);
+}
+
+TEST_CASE("a Unix echo answers one at a time and many at once") {
+  auto echo = UnixEcho::start(choose_placement());
+  REQUIRE(echo);
+  const auto one = (*echo)->round_trips(5 * kMillisecond);
+  REQUIRE(one);
+  CHECK_FALSE(one->empty());
+  const auto many = (*echo)->rate(20 * kMillisecond, 64);
+  REQUIRE(many);
+  CHECK((*echo)->round_trips(kMillisecond));
 }
 
 TEST_CASE("the raw ping-pong gives samples wherever it runs") {

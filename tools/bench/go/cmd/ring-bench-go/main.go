@@ -1,8 +1,11 @@
 // Command ring-bench-go measures round trips of the Go client for ring-bench.
 //
 //	ring-bench-go --socket PATH --cpu 0 --milliseconds 400
+//	ring-bench-go --url http://127.0.0.1:8081/read?file_id=3,01637037d6 --want X-Source=rdma
+//	ring-bench-go --serve FOLDER
 //
-// It prints {"samples":[…]}: nanoseconds a NOP round trip, each the mean of 256 in a row.
+// It prints {"samples":[…]}: nanoseconds a NOP round trip, each the mean of 256 in a row; or microseconds of each GET. With
+// --serve it is a plain HTTP server, prints "ready http=HOST:PORT", and serves until it is ended.
 package main
 
 import (
@@ -33,6 +36,11 @@ type options struct {
 	socket       string
 	cpu          int
 	milliseconds int
+	serve        string
+	url          string
+	byteRange    string
+	want         string
+	bytes        int64
 }
 
 func parse(arguments []string) (options, error) {
@@ -41,6 +49,11 @@ func parse(arguments []string) (options, error) {
 	flags.StringVar(&o.socket, "socket", "/run/rdma-engine/attach.sock", "attach socket of the engine")
 	flags.IntVar(&o.cpu, "cpu", -1, "processor to run on; -1: any")
 	flags.IntVar(&o.milliseconds, "milliseconds", 400, "how long")
+	flags.StringVar(&o.serve, "serve", "", "folder to serve by HTTP, instead of measuring")
+	flags.StringVar(&o.url, "url", "", "what to GET, instead of a NOP")
+	flags.StringVar(&o.byteRange, "range", "", "FIRST-LAST byte of a GET")
+	flags.StringVar(&o.want, "want", "", "NAME=VALUE of a header that each answer must have")
+	flags.Int64Var(&o.bytes, "bytes", 0, "that each answer must have; 0: any")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err
 	}
@@ -85,23 +98,33 @@ func measure(ctx context.Context, client *rde.Client, length time.Duration) ([]f
 }
 
 func run(ctx context.Context, o options, out io.Writer) error {
+	if o.serve != "" {
+		return serve(ctx, o.serve, out)
+	}
 	if err := pin(o.cpu); err != nil {
 		return err
 	}
-	client, err := rde.Attach(ctx, rde.Options{Socket: o.socket, Channels: 1, Depth: 8, Name: "ring-bench-go"})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = client.Close() }()
-	const warm = 10 * time.Millisecond
-	if _, err := measure(ctx, client, warm); err != nil {
-		return err
-	}
-	samples, err := measure(ctx, client, time.Duration(o.milliseconds)*time.Millisecond)
+	samples, err := take(ctx, o)
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(out).Encode(map[string][]float64{"samples": samples})
+}
+
+func take(ctx context.Context, o options) ([]float64, error) {
+	if o.url != "" {
+		return get(ctx, o)
+	}
+	client, err := rde.Attach(ctx, rde.Options{Socket: o.socket, Channels: 1, Depth: 8, Name: "ring-bench-go"})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = client.Close() }()
+	const warm = 10 * time.Millisecond
+	if _, err := measure(ctx, client, warm); err != nil {
+		return nil, err
+	}
+	return measure(ctx, client, time.Duration(o.milliseconds)*time.Millisecond)
 }
 
 func main() {

@@ -1,0 +1,82 @@
+#include "bench/rounds.h"
+
+#include <algorithm>
+#include <map>
+
+namespace rde::tools {
+namespace {
+
+// Nanoseconds of a round trip. Processors with a near cache in common were seen at about 80 to 140, others at 300 and
+// more.
+constexpr double kFar = 220;
+constexpr Nanoseconds kLook = 20 * kMillisecond;
+
+struct Running {
+  const MeasureSpec* spec = nullptr;
+  std::unique_ptr<Measure> measure;
+  std::map<std::string, std::vector<Round>> rounds;  // by placement
+  unsigned dropped = 0;
+  std::optional<Error> stopped;
+};
+
+void run_round(Bench& bench, Running& entry) {
+  const auto before = seen_placement(bench.placement(), bench.pingpong(kLook));
+  auto round = entry.measure->round(bench.options().round_length);
+  bench.quiet();
+  if (!round) {
+    entry.stopped = round.error();
+    return;
+  }
+  if (seen_placement(bench.placement(), bench.pingpong(kLook)) != before) {
+    ++entry.dropped;
+    return;
+  }
+  entry.rounds[before].push_back(std::move(*round));
+}
+
+void add_outcomes(std::vector<Outcome>& outcomes, const Bench& bench, const Running& entry) {
+  const auto& label = bench.placement().label;
+  if (entry.stopped) {
+    outcomes.push_back(skipped(*entry.spec, label, *entry.stopped));
+    return;
+  }
+  std::string note;
+  if (entry.dropped != 0) {
+    note = std::to_string(entry.dropped) + " rounds dropped: the processors were moved meanwhile";
+  }
+  for (const auto& [placement, rounds] : entry.rounds) {
+    auto outcome = judge(*entry.spec, placement, rounds);
+    if (outcome.note.empty()) outcome.note = note;
+    outcomes.push_back(std::move(outcome));
+  }
+  if (entry.rounds.empty()) {
+    outcomes.push_back(skipped(*entry.spec, label, {Status::not_supported, note.empty() ? "no round was run" : note}));
+  }
+}
+
+}  // namespace
+
+std::string seen_placement(const Placement& placement, const std::vector<double>& pingpong) {
+  if (placement.is_shared() || pingpong.empty()) return placement.label;
+  // The smallest: when the machine is busy with other things, most round trips tell about those.
+  return placement.label + (*std::ranges::min_element(pingpong) > kFar ? ", far" : ", near");
+}
+
+std::vector<Outcome> run_rounds(Bench& bench, const std::vector<const MeasureSpec*>& chosen,
+                                const std::function<bool()>& stopped) {
+  std::vector<Running> running;
+  for (const auto* spec : chosen) {
+    running.push_back({.spec = spec, .measure = spec->make(bench), .rounds = {}, .stopped = std::nullopt});
+  }
+  // All take turns, so that a slow moment of the machine does not fall on one of them alone.
+  for (unsigned i = 0; i < bench.options().rounds; ++i) {
+    for (auto& entry : running) {
+      if (!entry.stopped && !stopped()) run_round(bench, entry);
+    }
+  }
+  std::vector<Outcome> outcomes;
+  for (const auto& entry : running) add_outcomes(outcomes, bench, entry);
+  return outcomes;
+}
+
+}  // namespace rde::tools
