@@ -1,13 +1,10 @@
 // UCX over TCP between processes: one is killed, stopped, or no UCX at all.
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <poll.h>
-#include <sys/wait.h>
 
 #include <csignal>
-#include <cstdio>
-#include <filesystem>
 
+#include "child.h"
 #include "pairs.h"
 #include "tcp_peer.h"
 #include "transport/ucx/ucx_runtime.h"
@@ -17,50 +14,7 @@ using namespace rde::test;
 
 namespace {
 
-// A child that runs unit_tcp_peer; its stdout can be read.
-class Child {
- public:
-  explicit Child(const char* mode) {
-    const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "unit_tcp_peer";
-    int ends[2];
-    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-    pid_ = ::fork();
-    REQUIRE(pid_ >= 0);  // signals to -1 would reach everybody
-    if (pid_ == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::execl(program.c_str(), program.c_str(), mode, nullptr);
-      ::_exit(127);
-    }
-    ::close(ends[1]);
-    output_ = ::fdopen(ends[0], "r");
-  }
-  ~Child() {
-    kill(SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    std::fclose(output_);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  void kill(int signal) const { ::kill(pid_, signal); }
-  std::string line() {
-    char text[256] = {};
-    REQUIRE(std::fgets(text, sizeof(text), output_) != nullptr);
-    return std::string(text, std::strcspn(text, "\n"));
-  }
-
- private:
-  pid_t pid_;
-  std::FILE* output_;
-};
-
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  DIR* directory = ::opendir("/proc/self/fd");
-  while (::readdir(directory) != nullptr) ++count;
-  ::closedir(directory);
-  return count;
-}
+constexpr const char* kPeerProgram = "unit_tcp_peer";
 
 // A gateway that reads from children.
 struct Reader {
@@ -126,18 +80,18 @@ int raw_connection(const SocketAddress& where) {
 
 TEST_CASE("another process gives bytes of every size") {
   Reader reader;
-  Child child("listen");
+  Child child(kPeerProgram, "listen");
   Link* link = reader.connect(child);
   for (const std::size_t size : {1UL, 4096UL, 65'536UL, 100'000UL, kPeerArena}) reader.check_good(link, size);
 }
 
 TEST_CASE("a killed peer ends its link and landings once, and only those") {
   Reader reader;
-  Child good("listen");
+  Child good(kPeerProgram, "listen");
   Link* survivor = reader.connect(good);
   std::size_t descriptors = 0;
   for (int round = 0; round < 12; ++round) {
-    Child victim("listen");
+    Child victim(kPeerProgram, "listen");
     Link* link = reader.connect(victim);
     const auto waiting =
         *link->post_landing(1'000'000 + static_cast<unsigned>(round), reader.arena.bytes().first(64), *reader.memory);
@@ -158,7 +112,7 @@ TEST_CASE("a killed peer ends its link and landings once, and only those") {
 
 TEST_CASE("a stopped peer is not dead") {
   Reader reader;
-  Child child("listen");
+  Child child(kPeerProgram, "listen");
   Link* link = reader.connect(child);
   child.kill(SIGSTOP);
   const auto id = reader.ask(link, 1 << 20);
@@ -173,7 +127,7 @@ TEST_CASE("a stopped peer is not dead") {
 TEST_CASE("a link to a stopped peer can be closed, also amid a transfer") {
   for (const Nanoseconds after : {Nanoseconds{0}, 500 * kMicrosecond, 2 * kMillisecond}) {
     Reader reader;
-    Child child("listen");
+    Child child(kPeerProgram, "listen");
     Link* link = reader.connect(child);
     const auto id = reader.ask(link, kPeerArena);
     reader.pass(after);
@@ -355,12 +309,12 @@ TEST_CASE("connecting to something else than an engine says so") {
 
 TEST_CASE("a program that is started inherits no descriptor of UCX") {
   Joined<TcpPair> joined;
-  Child child("descriptors");
+  Child child(kPeerProgram, "descriptors");
   CHECK(child.line() == "0");
 }
 
 TEST_CASE("the five signals that UCX takes when it is loaded can be taken back") {
-  Child child("signals");
+  Child child(kPeerProgram, "signals");
   CHECK(child.line() == "default");
 }
 
