@@ -161,6 +161,10 @@ func attachError(ctx context.Context, socket string, err error) *Error {
 	var mine *Error
 	var refused *attach.Refused
 	failed := &Error{Op: "attach", Field: "socket " + socket, Text: err.Error(), Cause: nil}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		<-ctx.Done() // a socket may see the deadline a moment before the context does
+	}
 	switch {
 	case errors.As(err, &mine):
 		return mine.with("attach")

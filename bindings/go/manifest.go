@@ -89,6 +89,8 @@ type joined struct {
 	left    uint64
 	current *Object
 	inside  uint64 // bytes that current has yet to give
+
+	unverified bool // chunks before current gave bytes that nobody has checked
 }
 
 // join reads the manifest, lets its buffers go, and places itself at a range. size 0 means to the end.
@@ -126,6 +128,7 @@ func (j *joined) next() ([]byte, error) {
 		err := j.current.fill()
 		switch {
 		case err == io.EOF && j.inside == 0:
+			j.unverified = j.unverified || j.current.Info().Unverified
 			_ = j.current.Close()
 			j.current, j.chunks = nil, j.chunks[1:]
 			continue
@@ -139,6 +142,7 @@ func (j *joined) next() ([]byte, error) {
 		if uint64(len(b)) > j.inside {
 			return nil, j.wrong("it is longer than the manifest says")
 		}
+		j.s.info.Unverified = j.unverified || j.current.Info().Unverified
 		j.inside -= uint64(len(b))
 		j.at += uint64(len(b))
 		j.left -= uint64(len(b))

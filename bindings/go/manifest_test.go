@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -131,4 +132,31 @@ func FuzzManifest(f *testing.F) {
 			t.Fatalf("accepted: %s", raw)
 		}
 	})
+}
+
+func TestAPartOfAChunkThatNobodyCheckedIsSaidToBeSo(t *testing.T) {
+	e := enginetest.Start(t, enginetest.Options{})
+	c := attachTo(t, e, Options{})
+	checked, unchecked := FileID{4, 1, 1}, FileID{4, 2, 1}
+	e.Put(testID(checked), enginetest.Object{Data: noise(100)})
+	e.Put(testID(unchecked), enginetest.Object{Data: noise(100), Flags: layout.CompletionFlagUnverified})
+	e.Put(testID(object), enginetest.Object{Flags: layout.CompletionFlagManifest, Data: fmt.Appendf(nil,
+		`{"size":300,"chunks":[{"fid":"%s","offset":0,"size":100},{"fid":"%s","offset":100,"size":100},{"fid":"%[1]s","offset":200,"size":100}]}`, checked, unchecked)})
+	for _, part := range []struct {
+		offset, size uint64
+		want         bool
+	}{{0, 50, false}, {0, 100, false}, {250, 10, false}, {150, 10, true}, {50, 60, true}, {150, 100, true}} {
+		opened, err := c.ReadRange(watchdog(t), 0, object, part.offset, part.size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, opened); err != nil {
+			t.Fatal(err)
+		}
+		if got := opened.Info().Unverified; got != part.want {
+			t.Errorf("%d bytes from %d: unverified is %v", part.size, part.offset, got)
+		}
+		_ = opened.Close()
+	}
+	wantClean(t, c)
 }

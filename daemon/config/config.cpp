@@ -102,12 +102,17 @@ Result<void> apply_table(Config& config, const toml::table& file) {
 
 Result<std::string> read_file(const std::string& path) {
   std::error_code code;
-  std::ostringstream text;
+  constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+  constexpr const char* kWanted = "want a TOML file of at most 1 MiB that can be read";
   std::ifstream file(path);
-  // A directory opens, and reads as nothing.
-  if (!std::filesystem::is_directory(path, code) && file && (file.peek() == EOF || text << file.rdbuf()))
-    return text.str();
-  return invalid("--config", path, "want a TOML file that can be read");
+  // A directory opens, and reads as nothing; a device may never end.
+  if (std::filesystem::is_directory(path, code) || !file) return invalid("--config", path, kWanted);
+  std::string text(kLargestFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || file.gcount() > static_cast<std::streamsize>(kLargestFile))
+    return invalid("--config", path, kWanted);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
 }
 
 Result<void> apply_file(Config& config, const std::string& path) {
@@ -163,6 +168,9 @@ Result<CommandLine> read_command_line(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("rdma-engine ") + kVersion);
   app.add_option("-c,--config", line.config.config_file, "TOML file; the same names with '_' for '-'")
       ->type_name("FILE");
+  auto* doctor = app.add_subcommand("doctor", "checks this host for what the options ask, and says what mends it");
+  doctor->fallthrough();
+  doctor->add_flag("--json", line.json, "for programs");
   std::map<const Option*, std::vector<std::string>> given;
   std::map<const Option*, bool> switched;
   for (const auto& option : options()) {
@@ -183,6 +191,7 @@ Result<CommandLine> read_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return Error{Status::invalid_request, std::string(error.what()) + " (rdma-engine --help lists the options)"};
   }
+  line.doctor = doctor->parsed();
   if (app.count("--config") != 0) {
     if (auto applied = apply_file(line.config, line.config.config_file); !applied) return applied.error();
   }

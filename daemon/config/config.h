@@ -62,6 +62,8 @@ struct Config {
 // What the command line asks for. `show` is a text to print before a good exit (help, version).
 struct CommandLine {
   Config config;
+  bool doctor = false;  // examine this host for the configuration instead of serving
+  bool json = false;    // and say it as JSON
   std::optional<std::string> show;
 };
 

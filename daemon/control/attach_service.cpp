@@ -33,7 +33,7 @@ struct AttachService::Gone {
 AttachService::AttachService(const Config& config, std::uint64_t epoch, EventLoop& loop,
                              std::vector<std::unique_ptr<Shard>>& shards)
     : config_(config), epoch_(epoch), loop_(loop), shards_(shards), gone_(std::make_shared<Gone>()) {
-  most_bytes_ = config.max_segment_bytes != 0 ? config.max_segment_bytes : memory_limit() / 2;
+  most_bytes_ = most_segment_bytes(config, memory_limit());
 }
 
 AttachService::~AttachService() {

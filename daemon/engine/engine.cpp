@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <future>
 
+#include "control/memory_limit.h"
 #include "engine/engine_io.h"
 #include "engine/notify.h"
 
@@ -29,6 +30,7 @@ Engine::Engine(const Config& config) : config_(config) {}
 Engine::~Engine() = default;
 
 Result<void> Engine::start() {
+  if (auto checked = check_memory(config_, memory_limit()); !checked) return checked;
   // Two lives of an engine must never look alike, not even within one clock tick.
   if (getrandom(&epoch_, sizeof epoch_, 0) != sizeof epoch_) return system_error("getrandom", errno);
   auto loop = EventLoop::make();

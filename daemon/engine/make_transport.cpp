@@ -1,5 +1,6 @@
 #include "engine/make_transport.h"
 
+#include <net/if.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -28,8 +29,6 @@ void log_ucx(UcxLogLevel level, std::string_view line) {
 // Every interface that traffic of this configuration leaves by.
 Result<std::vector<std::string>> devices_of(const Config& config) {
   if (config.device != "auto") return std::vector<std::string>{config.device};
-  std::vector<HostPort> addresses = config.peers;
-  if (config.listen) addresses.push_back(*config.listen);
   std::vector<std::string> devices;
   const auto add = [&](const SocketAddress& where) -> Result<void> {
     auto device = interface_for(where);
@@ -37,10 +36,18 @@ Result<std::vector<std::string>> devices_of(const Config& config) {
     if (std::ranges::find(devices, *device) == devices.end()) devices.push_back(std::move(*device));
     return {};
   };
-  for (const auto& address : addresses) {
-    const auto where = resolve(address);
-    if (!where) return where.error();
-    if (auto added = add(*where); !added) return added.error().in(address.text() + " (name one with --device)");
+  for (const auto& peer : config.peers) {
+    const auto where = resolve(peer);
+    const auto added = where ? add(*where) : Result<void>(where.error());
+    if (added) continue;
+    // The others are served meanwhile, and the connection is tried again and again.
+    spdlog::warn("--peer {}: {}; its interface is not known, so name that with --device", peer.text(),
+                 added.error().text);
+  }
+  if (config.listen) {
+    const auto where = resolve(*config.listen);
+    if (!where) return where.error().in("--listen");
+    if (auto added = add(*where); !added) return added.error().in("--listen (name the interface with --device)");
   }
   for (const auto& range : config.allow_peer) {
     // A range that no route leads to costs nothing until a client names a host in it.
@@ -59,10 +66,10 @@ Result<std::unique_ptr<Transport>> make_tcp(const Config& config) {
   });
   UcxOptions options;
   auto devices = devices_of(config);
-  if (!devices) return devices.error().in("--device");
+  if (!devices) return devices.error();
   options.devices = std::move(*devices);
   for (const auto& device : options.devices) {
-    if (device == "lo") continue;
+    if (device == "lo" || ::if_nametoindex(device.c_str()) == 0) continue;  // create() names one that is not there
     if (!config.trusted_network) {
       return Error{Status::invalid_request,
                    "--device " + device +

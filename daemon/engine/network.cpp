@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/make_transport.h"
-#include "engine/psk.h"
+#include "peer/psk.h"
 #include "version.h"
 
 namespace rde {

@@ -18,6 +18,7 @@ void own_signals() {
   for (const int signal : {SIGHUP, SIGILL, SIGBUS, SIGFPE, SIGSEGV}) sigaction(signal, &action, nullptr);
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, nullptr);
+  sigaction(SIGXFSZ, &action, nullptr);  // a memory file beyond ulimit -f is an error of that one client
 }
 
 }  // namespace rde

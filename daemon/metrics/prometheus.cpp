@@ -34,10 +34,16 @@ class Collector final : public prometheus::Collectable {
   MetricsServer::Read read_;
 };
 
+// Each connection takes a thread as long as it is open, so one that says nothing must not stay.
+std::vector<std::string> options_of(const HostPort& where) {
+  return {"listening_ports",    where.text(), "num_threads",       "16",
+          "request_timeout_ms", "1000",       "enable_keep_alive", "no"};
+}
+
 class PrometheusServer final : public MetricsServer {
  public:
   PrometheusServer(const HostPort& where, Read read)
-      : collector_(std::make_shared<Collector>(std::move(read))), exposer_(where.text(), 2) {
+      : collector_(std::make_shared<Collector>(std::move(read))), exposer_(options_of(where)) {
     exposer_.RegisterCollectable(collector_);
   }
   [[nodiscard]] std::uint16_t port() const override {

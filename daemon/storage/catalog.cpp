@@ -15,7 +15,8 @@ constexpr int kOpenTries = 3;
 
 }  // namespace
 
-Catalog::Catalog(std::vector<std::string> folders, Warn warn) : folders_(std::move(folders)), warn_(std::move(warn)) {}
+Catalog::Catalog(std::vector<std::string> folders, Warn warn, std::stop_token stop)
+    : folders_(std::move(folders)), warn_(std::move(warn)), stop_(std::move(stop)) {}
 
 void Catalog::scan(Nanoseconds now) {
   std::map<std::uint32_t, std::vector<std::string>> candidates;  // in the order of the folders
@@ -83,13 +84,14 @@ bool Catalog::open(std::uint32_t id, const std::string& base, Nanoseconds now) {
   if (same && broken.sightings >= kSightingsToTell) return false;
 
   const Nanoseconds started = now_ns();
-  auto volume = Volume::open(base);
+  auto volume = Volume::open(base, stop_);
   // Data and index are opened one after the other: make sure that nobody swapped them in between.
   for (int tries = 1; volume && tries < kOpenTries; ++tries) {
     const auto state = (*volume)->examine();
     if (state == Volume::State::current || state == Volume::State::grown) break;
-    volume = Volume::open(base);
+    volume = Volume::open(base, stop_);
   }
+  if (stop_.stop_requested()) return false;
   if (!volume) {
     broken = {data, index, info, same ? broken.sightings + 1 : 1};
     // Without data it may be erasure coded, which is nobody's mistake.
@@ -116,7 +118,8 @@ bool Catalog::update(std::uint32_t id, Known& known, bool suspect, Nanoseconds n
     case Volume::State::grown:
       if (volume.swap() == Volume::Swap::waiting) volume.set_swap(Volume::Swap::settled);
       if (state == Volume::State::current) return true;
-      if (auto read = volume.read_tail(); !read) warn_("volume " + std::to_string(id) + ": " + read.error().text);
+      if (auto read = volume.read_tail(stop_); !read && !stop_.stop_requested())
+        warn_("volume " + std::to_string(id) + ": " + read.error().text);
       return true;
     case Volume::State::half_replaced:
       // The open pair agrees with itself, so it is served until the other rename has come; unless a reader

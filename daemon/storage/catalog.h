@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,8 @@ class Catalog {
   // How long a half-finished swap may keep the old files in use.
   static constexpr Nanoseconds kSwapPatience = kSecond;
 
-  Catalog(std::vector<std::string> folders, Warn warn);
+  // Once `stop` is requested nothing more is opened, so that whoever waits for a scan waits for a moment only.
+  Catalog(std::vector<std::string> folders, Warn warn, std::stop_token stop = {});
 
   // Lists the folders; opens what is new, brings up to date what is known, drops what is gone. Blocks on I/O.
   void scan(Nanoseconds now);
@@ -61,6 +63,7 @@ class Catalog {
 
   std::vector<std::string> folders_;
   Warn warn_;
+  std::stop_token stop_;
   std::map<std::uint32_t, Known> known_;
   std::vector<std::shared_ptr<Volume>> retired_;
   std::map<std::string, Broken> broken_;

@@ -50,7 +50,7 @@ Result<VolumeInfo> read_info(const std::string& path) {
 Volume::Volume(std::string base, const VolumeInfo& info)
     : base_(std::move(base)), instance_(next_instance()), info_(info), index_(info.offset_bytes) {}
 
-Result<std::shared_ptr<Volume>> Volume::open(const std::string& base) {
+Result<std::shared_ptr<Volume>> Volume::open(const std::string& base, const std::stop_token& stop) {
   const FileStamp info_stamp = stamp_of(base + ".vif");
   const auto info = read_info(base + ".vif");
   if (!info) return info.error();
@@ -58,7 +58,7 @@ Result<std::shared_ptr<Volume>> Volume::open(const std::string& base) {
   volume->info_stamp_ = info_stamp;
   if (info->is_remote) return volume;
   if (auto opened = volume->open_files(); !opened) return opened.error();
-  if (auto read = volume->read_tail(); !read) return read.error();
+  if (auto read = volume->read_tail(stop); !read) return read.error();
   return volume;
 }
 
@@ -82,12 +82,13 @@ Result<void> Volume::open_files() {
   return {};
 }
 
-Result<void> Volume::read_tail() {
+Result<void> Volume::read_tail(const std::stop_token& stop) {
   const FileStamp stamp = stamp_of(index_file_.get());
   const std::size_t entry_size = index_entry_size(info_.offset_bytes);
   std::vector<std::byte> piece;
   std::uint64_t at = consumed_.load(std::memory_order_relaxed);
   while (at < stamp.size && stamp.size - at >= entry_size) {
+    if (stop.stop_requested()) return Error{Status::draining, "'" + base_ + ".idx' is not read any further"};
     const std::uint64_t whole = (stamp.size - at) / entry_size * entry_size;
     piece.resize(std::min<std::uint64_t>(whole, kPiece / entry_size * entry_size));
     const auto got = read_at(index_file_.get(), piece, at, base_ + ".idx");

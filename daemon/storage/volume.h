@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "base/descriptor.h"
@@ -26,7 +27,8 @@ class Volume {
  public:
   // `base` is the path without extension. Reads the whole index: for the follower's thread, never for a
   // polling core. Errors: system_error (a file cannot be opened), io_error, volume_corrupt.
-  static Result<std::shared_ptr<Volume>> open(const std::string& base);
+  // Once `stop` is requested: draining.
+  static Result<std::shared_ptr<Volume>> open(const std::string& base, const std::stop_token& stop = {});
 
   // Any thread, no I/O.
   [[nodiscard]] const std::string& base() const { return base_; }
@@ -60,8 +62,8 @@ class Volume {
   [[nodiscard]] State examine();
   // As examine(), for when a record was not what the index says: rewritten in place counts as replaced.
   [[nodiscard]] State examine_closely();
-  // Takes in what was appended to the index. Follower's thread. Errors: io_error.
-  Result<void> read_tail();
+  // Takes in what was appended to the index. Follower's thread. Errors: io_error; draining, once `stop` is requested.
+  Result<void> read_tail(const std::stop_token& stop = {});
 
  private:
   explicit Volume(std::string base, const VolumeInfo& info);

@@ -25,7 +25,7 @@ VolumeStore::VolumeStore(StoreOptions options)
     : options_(std::move(options)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       cache_(options_.cached_needles),
-      catalog_(options_.folders, options_.warn) {}
+      catalog_(options_.folders, options_.warn, stop_.get_token()) {}
 
 Result<std::unique_ptr<VolumeStore>> VolumeStore::open(StoreOptions options) {
   for (const auto& folder : options.folders) {
@@ -49,7 +49,7 @@ Result<std::unique_ptr<VolumeStore>> VolumeStore::open(StoreOptions options) {
 }
 
 VolumeStore::~VolumeStore() {
-  stopping_.store(true, std::memory_order_release);
+  stop_.request_stop();
   ring(wake_.get());
   if (thread_.joinable()) thread_.join();
 }
@@ -93,7 +93,7 @@ void VolumeStore::watch_folders() {
 
 void VolumeStore::follow() {
   Nanoseconds scan_due = now_ns() + options_.poll_interval;
-  while (!stopping_.load(std::memory_order_acquire)) {
+  while (!stop_.stop_requested()) {
     const Nanoseconds now = now_ns();
     wait(catalog_.is_unsettled() ? std::min(scan_due, now + kSwapPoll) : scan_due);
     const bool due = now_ns() >= scan_due;

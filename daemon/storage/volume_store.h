@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -74,6 +75,7 @@ class VolumeStore {
   void publish();
 
   const StoreOptions options_;
+  std::stop_source stop_;
   Descriptor wake_;
   NeedleCache cache_;
 
@@ -91,7 +93,6 @@ class VolumeStore {
   std::atomic<std::uint64_t> generation_ = 0;
   std::atomic<std::uint64_t> version_ = 0;
   std::atomic<std::uint64_t> checked_ = 0;
-  std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };
 

@@ -122,6 +122,8 @@ int run(Options& options, const std::vector<std::string>& arguments) {
   struct sigaction action {};
   action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  const sigset_t stops = stop_signals();
+  pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
 
   if (options.worker) {
     options.load.rate /= options.load.processes;

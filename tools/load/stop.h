@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
 
 namespace rde::tools {
 
@@ -14,5 +15,14 @@ class StopSign {
   std::atomic<int> level_{0};
   static_assert(std::atomic<int>::is_always_lock_free, "used in signal handlers");
 };
+
+// The signals that raise it.
+inline sigset_t stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
 
 }  // namespace rde::tools

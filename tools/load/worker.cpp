@@ -54,6 +54,7 @@ Result<void> Fleet::start(const std::vector<std::string>& arguments, std::uint32
   std::vector<std::string> words = arguments;
   words.emplace_back("--worker");
   words.emplace_back();
+  const sigset_t held_back = stop_signals();  // a worker lets them in once it has handlers for them
   for (std::uint32_t i = 0; i < processes; ++i) {
     words.back() = std::to_string(i);
     std::vector<char*> argv;
@@ -67,7 +68,12 @@ Result<void> Fleet::start(const std::vector<std::string>& arguments, std::uint32
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input.get(), STDOUT_FILENO);
-    const int code = posix_spawn(&worker.pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &held_back);
+    const int code = posix_spawn(&worker.pid, "/proc/self/exe", &actions, &attributes, argv.data(), environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (code != 0) return system_error("start worker " + std::to_string(i), code);
     workers_.push_back(std::move(worker));

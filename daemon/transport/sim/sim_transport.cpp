@@ -141,8 +141,8 @@ unsigned SimTransport::progress(Nanoseconds now) {
 }
 
 bool SimTransport::busy() const {
-  return std::ranges::any_of(
-      inbox_, [](const auto& entry) { return entry.second.what != SimPacket::What::connect_timeout; });
+  return std::ranges::any_of(inbox_,
+                             [](const auto& entry) { return entry.second.what != SimPacket::What::connect_timeout; });
 }
 
 Nanoseconds SimTransport::next_timer() const { return inbox_.empty() ? kNoTimer : inbox_.begin()->first; }

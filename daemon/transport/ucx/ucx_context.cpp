@@ -133,7 +133,9 @@ Result<void> UcxContext::open_context(const UcxOptions& options) {
   for (const auto& device : options.devices) {
     // UCX only warns, and is left with its loopback to itself.
     if (::if_nametoindex(device.c_str()) == 0) {
+      const int error_number = errno;
       ucp_config_release(config);
+      if (error_number != ENODEV) return system_error("look up the interface '" + device + "'", error_number);
       return Error{Status::device_not_found,
                    "--device '" + device + "' is no network interface of this host (ip link lists them)"};
     }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,18 +37,10 @@ func sidecar(t *testing.T, arguments ...string) *exec.Cmd {
 	return command
 }
 
-func exitCode(err error) int {
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return exit.ExitCode()
-	}
-	if err != nil {
-		return -1
-	}
-	return 0
-}
-
-func TestItSaysWhereItServesAndEndsWellWhenTold(t *testing.T) {
-	command := sidecar(t, "-p", "0", "-e", "/does/not/exist", "-v", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0")
+// serving starts a sidecar and waits until it says where it serves.
+func serving(t *testing.T, arguments ...string) (command *exec.Cmd, address string) {
+	t.Helper()
+	command = sidecar(t, append([]string{"-p", "0"}, arguments...)...)
 	output, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +53,21 @@ func TestItSaysWhereItServesAndEndsWellWhenTold(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("it printed %q, %v", line, err)
 	}
+	return command, address
+}
+
+func exitCode(err error) int {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		return -1
+	}
+	return 0
+}
+
+func TestItSaysWhereItServesAndEndsWellWhenTold(t *testing.T) {
+	command, address := serving(t, "-e", "/does/not/exist", "-v", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0")
 	reply, err := http.Get("http://" + address + "/health")
 	if err != nil {
 		t.Fatal(err)
@@ -101,5 +110,51 @@ func TestExitCodesTellBadUsageFromNoStart(t *testing.T) {
 		if code := exitCode(err); code != want.code || !strings.Contains(string(output), want.text) {
 			t.Errorf("%v: exit code %d, %s", want.arguments, code, output)
 		}
+	}
+}
+
+func TestFilesOfASidecarThatWasKilledGoWithTheNextStart(t *testing.T) {
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("some bytes")) }))
+	defer store.Close()
+	temp := t.TempDir()
+	arguments := []string{"--enable-rdma=false", "-v", store.URL, "--temp-dir", temp}
+	files := func() int {
+		all, err := filepath.Glob(filepath.Join(temp, "*", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	ask := func(address string) {
+		reply, err := http.Get("http://" + address + "/read?use_temp_file=true&file_id=3,01637037d6")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = reply.Body.Close()
+		if reply.Header.Get("X-Temp-File") == "" {
+			t.Fatalf("no file: %s, %v", reply.Status, reply.Header)
+		}
+	}
+	killed, address := serving(t, arguments...)
+	ask(address)
+	living, address := serving(t, arguments...)
+	ask(address)
+	if files() != 2 {
+		t.Fatalf("%d files; a sidecar that lives lost its own", files())
+	}
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait()
+	last, _ := serving(t, arguments...)
+	if files() != 1 {
+		t.Errorf("%d files are left", files())
+	}
+	for _, command := range []*exec.Cmd{living, last} {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
 	}
 }

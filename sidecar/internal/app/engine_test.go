@@ -48,7 +48,7 @@ func TestAnAnswerGoesOnOverHTTPWhenTheEngineDiesInItsMiddle(t *testing.T) {
 
 func TestAnAnswerGoesOnWhenAReadInItsMiddleFails(t *testing.T) {
 	dir := testVolume(t)
-	for _, status := range []rde.Status{rde.StatusPeerDown, rde.StatusIoError, rde.StatusObjectCorrupt, rde.StatusObjectNotFound, rde.StatusOutOfBuffers, rde.StatusInternal} {
+	for _, status := range []rde.Status{rde.StatusPeerDown, rde.StatusIoError, rde.StatusObjectNotFound, rde.StatusOutOfBuffers, rde.StatusInternal} {
 		fake := enginetest.New(dir)
 		fake.OnRead = func(_ context.Context, _ int, offset uint64) error {
 			if offset > 1<<20 {

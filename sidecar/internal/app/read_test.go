@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -151,6 +152,32 @@ func TestAClientThatHasTheBytesGetsNone(t *testing.T) {
 		}
 		if got := r.get("/read?file_id="+smallID, "If-None-Match", `"00000000"`); got.code != http.StatusOK {
 			r.Errorf("another tag: got %d", got.code)
+		}
+	})
+}
+
+func TestAClientThatWantsAnotherVersionIsRefused(t *testing.T) {
+	eachPath(t, func(r *rig, source string) {
+		etag := r.get("/read?file_id=" + smallID).header.Get("ETag")
+		const before, at = "Fri, 14 Jul 2017 02:39:59 GMT", "Fri, 14 Jul 2017 02:40:00 GMT"
+		for _, headers := range [][]string{{"If-Match", `"x"`}, {"If-Match", `"x", "y"`}, {"If-Match", "W/" + etag}, {"If-Match", "x"},
+			{"If-Unmodified-Since", before}, {"If-Match", `"x"`, "If-None-Match", etag}, {"If-Match", `"x"`, "Range", "bytes=0-9"},
+			{"If-Match", `"x"`, "Range", "bytes=-9"}} {
+			if got := r.get("/read?file_id="+smallID, headers...); got.code != http.StatusPreconditionFailed || bytes.Contains(got.body, smallData[:9]) {
+				r.Errorf("%v: got %d", headers, got.code)
+			}
+			if got := r.do(http.MethodHead, "/read?file_id="+smallID, headers...); got.code != http.StatusPreconditionFailed {
+				r.Errorf("HEAD, %v: got %d", headers, got.code)
+			}
+		}
+		for _, headers := range [][]string{{"If-Match", etag}, {"If-Match", `"x", ` + etag}, {"If-Match", "*"}, {"If-Unmodified-Since", at},
+			{"If-Unmodified-Since", "nonsense"}, {"If-Match", etag, "If-Unmodified-Since", before}} {
+			r.want(r.get("/read?file_id="+smallID, headers...), http.StatusOK, source, smallData)
+		}
+		r.want(r.get("/read?file_id="+smallID, "If-Match", etag, "Range", "bytes=0-9"), http.StatusPartialContent, source, smallData[:10])
+		got := r.get("/read?file_id="+smallID, "If-None-Match", etag, "Range", "bytes=0-9")
+		if got.code != http.StatusNotModified || got.header.Get("Content-Range") != "" {
+			r.Errorf("a range that the client has: got %d, %v", got.code, got.header)
 		}
 	})
 }

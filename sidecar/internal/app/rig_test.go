@@ -67,6 +67,21 @@ func testVolume(t *testing.T) string {
 	return dir
 }
 
+// bigPackedData is too large for its size to be found out and kept at once.
+var bigPackedData = []byte(strings.Repeat("pack my box with five dozen liquor jugs. ", 150000))
+
+// packedVolume writes a volume 3 whose one object unpacks to bigPackedData.
+func packedVolume(t *testing.T) string {
+	t.Helper()
+	build := volumetest.New(3)
+	build.Add(3, volumetest.Object{Data: pack(bigPackedData), Gzip: true, LastModified: 1500000000})
+	dir := t.TempDir()
+	if err := build.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // volumeServer serves folders as a volume server does.
 func volumeServer(t *testing.T, dirs ...string) *httptest.Server {
 	t.Helper()

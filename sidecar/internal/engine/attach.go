@@ -78,5 +78,10 @@ func (c *attachedClient) Object(ctx context.Context, peer Peer, id rde.FileID, o
 	if err != nil {
 		return nil, err
 	}
-	return opened, nil
+	return attachedObject{opened}, nil
 }
+
+// attachedObject makes an rde.Object an Object.
+type attachedObject struct{ *rde.Object }
+
+func (o attachedObject) Unverified() bool { return o.Info().Unverified }

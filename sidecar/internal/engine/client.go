@@ -47,6 +47,8 @@ type Object interface {
 	io.ReadCloser
 	Size() int64  // of the whole; negative where only unpacking would tell
 	ETag() uint32 // CRC-32C of the stored bytes
+	// Unverified tells whether bytes were read that nobody has checked against a CRC-32C.
+	Unverified() bool
 }
 
 // Ping is one round trip.

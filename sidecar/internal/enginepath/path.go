@@ -25,8 +25,21 @@ var (
 	ErrChanged = errors.New("the object changed while it was read")
 	// ErrCorrupt says that the bytes do not match the object's CRC-32C.
 	ErrCorrupt = errors.New("the bytes do not match the CRC-32C of the object")
-	errClosed  = errors.New("the stream is closed")
+	// ErrUnverified says that the engine did not check the whole object soon enough to vouch for a part of it.
+	ErrUnverified = errors.New("the engine has not checked the object yet that these bytes are a part of")
+	errClosed     = errors.New("the stream is closed")
 )
+
+// IsCorrupt tells whether an error says that stored bytes are wrong. Those that came before it are then not to be
+// trusted either.
+func IsCorrupt(err error) bool {
+	return errors.Is(err, ErrCorrupt) || errors.Is(err, rde.StatusObjectCorrupt) || errors.Is(err, rde.StatusVolumeCorrupt)
+}
+
+// IsChanged tells whether an error says that the bytes before it may be of another version of the object.
+func IsChanged(err error) bool {
+	return errors.Is(err, ErrChanged) || errors.Is(err, rde.StatusVolumeChanging)
+}
 
 // Options of a Path. Manager and Servers are required; zero values take defaults.
 type Options struct {
@@ -44,10 +57,11 @@ type Options struct {
 
 // Path reads through the engine. For many goroutines.
 type Path struct {
-	options Options
-	routes  routes
-	hints   hints
-	lent    atomic.Int64 // bytes of the engine's memory that are asked for or held
+	options    Options
+	routes     routes
+	hints      hints
+	distrusted distrusted
+	lent       atomic.Int64 // bytes of the engine's memory that are asked for or held
 }
 
 const (
@@ -72,11 +86,14 @@ func New(options Options) *Path {
 	if options.Budget <= 0 {
 		options.Budget = defaultBudget
 	}
-	return &Path{options: options, routes: newRoutes(), hints: newHints()}
+	return &Path{options: options, routes: newRoutes(), hints: newHints(), distrusted: newDistrusted()}
 }
 
 // Stat asks for an object's metadata. Of a packed object the unpacked size is found out.
 func (p *Path) Stat(ctx context.Context, preferred cluster.Server, id rde.FileID) (object.Meta, error) {
+	if err := p.trust(preferred, id); err != nil {
+		return object.Meta{}, err
+	}
 	var meta object.Meta
 	err := p.route(ctx, id.Volume, preferred, func(to target) error {
 		stat, err := p.stat(ctx, to, id)
@@ -92,7 +109,7 @@ func (p *Path) Stat(ctx context.Context, preferred cluster.Server, id rde.FileID
 		p.hints.learn(id, meta)
 		return nil
 	})
-	return meta, err
+	return meta, p.note(id, err)
 }
 
 // Open opens a part of an object; its first bytes are there when Open returns. Its body fails where the engine
@@ -101,13 +118,16 @@ func (p *Path) Open(ctx context.Context, preferred cluster.Server, want object.W
 	if hint, ok := p.hints.recall(want.ID); ok && want.Decline && want.Tail(hint.Size) && p.options.Manager.Current() != nil {
 		return declined(want, hint), nil
 	}
+	if err := p.trust(preferred, want.ID); err != nil {
+		return nil, err
+	}
 	var answer *object.Answer
 	err := p.route(ctx, want.ID.Volume, preferred, func(to target) error {
 		var err error
 		answer, err = p.openAt(ctx, to, want)
 		return err
 	})
-	return answer, err
+	return answer, p.note(want.ID, err)
 }
 
 func declined(want object.Want, meta object.Meta) *object.Answer {

@@ -3,16 +3,11 @@ package enginepath
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	rde "github.com/rdma-engine/rdma-engine/bindings/go"
 	"github.com/rdma-engine/rdma-engine/sidecar/internal/engine"
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func hex8(value uint32) string { return fmt.Sprintf("%08x", value) }
 
 // piece is one request to the engine that is under way.
 type piece struct {
@@ -64,7 +59,8 @@ func (p *piece) release() {
 	p.lent = 0
 }
 
-// stream gives the bytes of a part straight from the engine's buffers, with the next pieces under way.
+// stream gives the bytes of a part straight from the engine's buffers, with the next pieces under way. What it gives
+// is checked by the engine, but for a whole object in several pieces: that one's CRC-32C is its reader's to check.
 type stream struct {
 	path   *Path
 	ctx    context.Context
@@ -82,8 +78,7 @@ type stream struct {
 
 	private []byte // what is given with Options.Copy
 
-	whole bool // the part is the whole object: its CRC-32C is known
-	crc   uint32
+	whole bool // the part is the whole object
 }
 
 func (p *Path) newStream(ctx context.Context, to target, id rde.FileID, stat engine.Stat, offset, length uint64) *stream {
@@ -107,7 +102,7 @@ func (s *stream) start(first *piece) (local bool, err error) {
 	if err := s.check(piece); err != nil {
 		return false, err
 	}
-	return piece.info.Local, nil
+	return piece.info.Local, s.vouch(piece)
 }
 
 // fill keeps pieces under way: one always, more while there is memory.
@@ -132,10 +127,20 @@ func (s *stream) check(p *piece) error {
 	case uint64(p.info.Bytes) != p.length || uint64(len(p.buffer.Bytes())) < p.length:
 		return &rde.Error{Op: "read", Status: rde.StatusEngineBroken,
 			Text: fmt.Sprintf("%d bytes at offset %d of an object of %d, asked for %d", p.info.Bytes, p.offset, p.info.ObjectSize, p.length)}
-	case s.whole && p.length == s.stat.StoredSize && p.info.CRC != s.stat.ETag:
+	case s.whole && p.length == s.stat.StoredSize && !fits(p.info.CRC, s.stat.ETag):
 		return ErrChanged
 	}
 	return nil
+}
+
+// vouch lets a piece pass that the engine has checked, and waits for the check of another.
+func (s *stream) vouch(p *piece) error {
+	if s.whole || !p.info.Unverified {
+		return nil
+	}
+	err := s.path.vouch(s.ctx, s.to, s.id)
+	p.info.Unverified = err != nil
+	return err
 }
 
 // Next gives the bytes of the next piece.
@@ -162,19 +167,17 @@ func (s *stream) Next(ctx context.Context) ([]byte, error) {
 		next = s.queue[0]
 		<-next.done
 	}
-	if err := s.check(next); err != nil {
-		return nil, s.path.settle(s.ctx, s.id.Volume, s.to, err)
+	err := s.check(next)
+	if err == nil {
+		err = s.vouch(next)
+	}
+	if err != nil {
+		return nil, s.path.note(s.id, s.path.settle(s.ctx, s.id.Volume, s.to, err))
 	}
 	s.queue = s.queue[1:]
 	s.held = next
 	s.given += next.length
 	bytes := next.buffer.Bytes()[:next.length]
-	if s.whole && next.length != s.stat.StoredSize {
-		s.crc = crc32.Update(s.crc, castagnoli, bytes)
-		if s.given == s.end && s.crc != s.stat.ETag {
-			return nil, ErrCorrupt
-		}
-	}
 	if s.path.options.Copy {
 		s.private = append(s.private[:0], bytes...)
 		s.release()

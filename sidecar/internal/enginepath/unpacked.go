@@ -8,6 +8,7 @@ import (
 	"time"
 
 	rde "github.com/rdma-engine/rdma-engine/bindings/go"
+	"github.com/rdma-engine/rdma-engine/sidecar/internal/engine"
 	"github.com/rdma-engine/rdma-engine/sidecar/internal/object"
 )
 
@@ -36,10 +37,16 @@ func (p *Path) openUnpacked(ctx context.Context, to target, want object.Want, me
 	if length == 0 {
 		return answer, nil
 	}
-	body := &unpacked{buffer: make([]byte, min(length, unpackBuffer)), left: length, cancel: func() {}, timeout: p.options.Timeout}
+	body := &unpacked{buffer: make([]byte, min(length, unpackBuffer)), left: length, cancel: func() {}, timeout: p.options.Timeout,
+		part: length < size, failed: func(err error) {
+			// Bytes that do not fit their CRC are taken for those of another version.
+			if IsCorrupt(err) || IsChanged(err) {
+				p.Distrust(want.ID)
+			}
+		}}
 	if small != nil {
 		body.source = io.NopCloser(bytes.NewReader(small[want.Offset:]))
-	} else if err := body.open(ctx, p, to, want, length, meta.ETag); err != nil {
+	} else if err := body.open(ctx, p, to, want, length, meta.ETag, meta.Manifest); err != nil {
 		return nil, err
 	}
 	if err := body.advance(); err != nil { // the first bytes are there when the answer begins
@@ -107,10 +114,15 @@ type unpacked struct {
 	timeout time.Duration // to make progress
 	left    uint64        // bytes still to give
 	buffer  []byte
-	ready   int // bytes at the front of the buffer
+	ready   int  // bytes at the front of the buffer
+	part    bool // less than the whole object
+	opened  engine.Object
+	vouch   func(context.Context) error // waits until the engine has checked what is stored
+	vouched bool
+	failed  func(error) // told why no more bytes come
 }
 
-func (b *unpacked) open(ctx context.Context, p *Path, to target, want object.Want, length uint64, etag string) error {
+func (b *unpacked) open(ctx context.Context, p *Path, to target, want object.Want, length uint64, etag string, manifest bool) error {
 	b.watched, b.cancel = context.WithCancel(ctx)
 	watch := time.AfterFunc(b.timeout, b.cancel)
 	defer watch.Stop()
@@ -120,7 +132,12 @@ func (b *unpacked) open(ctx context.Context, p *Path, to target, want object.Wan
 		b.cancel()
 		return err
 	}
-	b.source = opened
+	b.source, b.opened = opened, opened
+	b.vouch = func(ctx context.Context) error { return p.vouch(ctx, to, want.ID) }
+	if manifest {
+		// Its parts are objects of their own, which the next read may find checked.
+		b.vouch = func(context.Context) error { return ErrUnverified }
+	}
 	if hex8(opened.ETag()) != etag {
 		b.Close()
 		return ErrChanged
@@ -143,9 +160,21 @@ func (b *unpacked) advance() error {
 		if b.watched != nil {
 			err = timely(err, b.watched)
 		}
+		return err
+	}
+	// Unpacking finds wrong bytes at the end of the whole object at the soonest: a part, and the end, wait for the check.
+	if (b.part || uint64(b.ready) == b.left) && b.Doubtful() {
+		watch.Stop()
+		if err = b.vouch(b.watched); err != nil {
+			b.ready = 0
+		}
+		b.vouched = err == nil
 	}
 	return err
 }
+
+// Doubtful tells whether bytes were read that nobody has checked yet.
+func (b *unpacked) Doubtful() bool { return b.opened != nil && !b.vouched && b.opened.Unverified() }
 
 // Next gives up to 256 KiB.
 func (b *unpacked) Next(ctx context.Context) ([]byte, error) {
@@ -156,6 +185,7 @@ func (b *unpacked) Next(ctx context.Context) ([]byte, error) {
 		stop := context.AfterFunc(ctx, b.cancel)
 		defer stop()
 		if err := b.advance(); err != nil {
+			b.failed(err)
 			return nil, err
 		}
 	}

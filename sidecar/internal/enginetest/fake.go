@@ -28,11 +28,17 @@ type Fake struct {
 	Local *volume.Store            // what peer 0 serves; nil = nothing
 	Peers map[string]*volume.Store // what the engines at these addresses serve
 	// OnRead is asked before each read of bytes, counted from 1; an error fails it, and it may wait.
-	OnRead  func(ctx context.Context, call int, offset uint64) error
-	OnStat  func(ctx context.Context) error
-	OnPing  func(ctx context.Context) error
-	Refuse  atomic.Bool // attaching fails
-	Largest int         // of one read; 0 = 1 MiB
+	OnRead func(ctx context.Context, call int, offset uint64) error
+	// OnBytes may spoil what a read gives, after its CRC was made, as a storage host that trusts its bytes would.
+	OnBytes func(offset uint64, bytes []byte)
+	// Unverified tells whether the engine has not checked the object yet that a read is a part of.
+	Unverified func(offset uint64, length int) bool
+	OnStat     func(ctx context.Context) error
+	OnPing     func(ctx context.Context) error
+	// OnUnpacked may spoil or fail what an unpacked object gives.
+	OnUnpacked func(bytes []byte) error
+	Refuse     atomic.Bool // attaching fails
+	Largest    int         // of one read; 0 = 1 MiB
 
 	Attaches, Connects, Reads, Stats atomic.Int64
 	Lent                             atomic.Int64 // buffers that were not released
@@ -236,9 +242,14 @@ func (c *client) Read(ctx context.Context, peer engine.Peer, id rde.FileID, offs
 		return nil, engine.ReadInfo{}, &rde.Error{Op: "read", Status: rde.StatusOffsetPastEnd}
 	}
 	part := n.Data[offset:min(size, offset+uint64(length))]
+	if c.fake.OnBytes != nil {
+		part = bytes.Clone(part)
+		c.fake.OnBytes(offset, part)
+	}
 	c.fake.Lent.Add(1)
 	info := engine.ReadInfo{Bytes: len(part), ObjectSize: size, CRC: crc32.Checksum(part, crc32.MakeTable(crc32.Castagnoli)), Gzip: n.Gzip,
 		Manifest: n.Manifest, End: offset+uint64(len(part)) == size, Local: peer == 0}
+	info.Unverified = c.fake.Unverified != nil && uint64(len(part)) < size && c.fake.Unverified(offset, length)
 	return &buffer{fake: c.fake, bytes: bytes.Clone(part)}, info, nil
 }
 
@@ -296,12 +307,27 @@ func (c *client) Object(ctx context.Context, peer engine.Peer, id rde.FileID, of
 	if length == 0 {
 		length = math.MaxUint64 - offset
 	}
-	return &opened{Reader: bytes.NewReader(plain[offset:min(uint64(len(plain)), offset+length)]), etag: n.CRC}, nil
+	return &opened{Reader: bytes.NewReader(plain[offset:min(uint64(len(plain)), offset+length)]), etag: n.CRC, fake: c.fake}, nil
 }
 
 type opened struct {
 	*bytes.Reader
 	etag uint32
+	fake *Fake
+}
+
+func (o *opened) Read(to []byte) (int, error) {
+	n, err := o.Reader.Read(to)
+	if o.fake.OnUnpacked != nil && err == nil {
+		if err := o.fake.OnUnpacked(to[:n]); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+func (o *opened) Unverified() bool {
+	return o.fake.Unverified != nil && o.fake.Unverified(0, math.MaxInt)
 }
 
 func (o *opened) Size() int64  { return -1 }

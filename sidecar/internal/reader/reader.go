@@ -92,7 +92,8 @@ func (r *Reader) Open(parent context.Context, request Request) (*object.Answer, 
 		r.options.Metrics.ReadBegun()
 	}
 	answer.Body = &resumable{reader: r, request: request, meta: answer.Meta, inner: answer.Body, source: answer.Source,
-		first: answer.Source, at: answer.Offset, end: answer.Offset + answer.Length, ctx: ctx, cancel: cancel, begun: begun}
+		first: answer.Source, at: answer.Offset, end: answer.Offset + answer.Length, ctx: ctx, cancel: cancel, begun: begun,
+		whole: answer.Source == object.FromEngine && !packed(answer.Meta) && answer.Length == answer.Meta.Size}
 	return answer, nil
 }
 
@@ -147,7 +148,7 @@ func (r *Reader) fellBack(kind string, id rde.FileID, why error) {
 func reason(err error) string {
 	for label, known := range map[string]error{
 		"away": enginepath.ErrAway, "resting": enginepath.ErrResting,
-		"changed": enginepath.ErrChanged, "tokens": errTokens,
+		"changed": enginepath.ErrChanged, "unverified": enginepath.ErrUnverified, "tokens": errTokens,
 	} {
 		if errors.Is(err, known) {
 			return label

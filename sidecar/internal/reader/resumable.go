@@ -17,7 +17,8 @@ var ErrInterrupted = errors.New("the answer was interrupted, and no path goes on
 
 const mostResumes = 3 // without a byte in between
 
-// resumable is a body that goes on from its next byte by another path, if the object there is the same.
+// resumable is a body that goes on from its next byte by another path, if the object there is the same, and if
+// nothing says that what was given may be wrong.
 type resumable struct {
 	reader  *Reader
 	request Request
@@ -32,33 +33,78 @@ type resumable struct {
 	release context.CancelFunc // of the inner stream that was opened anew; may be nil
 	begun   time.Time
 
+	// Of a whole object that is given as it is stored, the last bytes are given only where all fit its CRC-32C,
+	// whatever paths they came by.
+	whole bool
+	sum   enginepath.Sum
+
 	engineBytes, httpBytes uint64
 	failed, closed         bool
+	over                   error // nothing comes any more
 }
 
 // Next gives bytes of one path or another.
 func (b *resumable) Next(ctx context.Context) ([]byte, error) {
 	for tries := 0; ; tries++ {
+		if b.over != nil {
+			return nil, b.over
+		}
 		if b.at == b.end {
 			return nil, io.EOF
 		}
 		bytes, err := b.inner.Next(ctx)
 		if err == nil {
+			err = b.check(bytes)
+		}
+		if err == nil {
 			b.count(uint64(len(bytes)))
 			return bytes, nil
 		}
 		b.failed = true
-		// Bytes that fail their check may have been wrong from the first; nothing can go on from there.
-		if ctx.Err() != nil || errors.Is(err, enginepath.ErrCorrupt) || tries == mostResumes {
-			return nil, errors.Join(ErrInterrupted, err)
+		if ctx.Err() != nil || !b.mayGoOn(err) || tries == mostResumes {
+			b.over = errors.Join(ErrInterrupted, err)
+			continue
 		}
 		if err := b.reopen(err); err != nil {
 			b.reader.options.Metrics.Resumed(false)
-			return nil, errors.Join(ErrInterrupted, err)
+			b.over = errors.Join(ErrInterrupted, err)
+			continue
 		}
 		b.reader.options.Metrics.Resumed(true)
 	}
 }
+
+// check sums bytes up, and holds the last ones back where the sum is wrong. What the engine gives in one piece it has
+// checked itself.
+func (b *resumable) check(bytes []byte) error {
+	size := uint64(len(bytes))
+	if !b.whole || size == b.meta.Size && b.source == object.FromEngine {
+		return nil
+	}
+	b.sum.Add(bytes)
+	if b.at+size == b.end && !b.sum.Fits(b.meta.ETag) {
+		b.reader.options.Engine.Distrust(b.request.Want.ID)
+		return enginepath.ErrCorrupt
+	}
+	return nil
+}
+
+// mayGoOn tells whether an answer that failed may be continued by another path. Where stored bytes are wrong those
+// given before may be so too, and a good rest would only hide it.
+func (b *resumable) mayGoOn(err error) bool {
+	if enginepath.IsCorrupt(err) {
+		return false
+	}
+	if b.first == object.FromHTTP || !packed(b.meta) {
+		return true
+	}
+	// No checksum is known of unpacked bytes: what was given must have been right by the engine's word.
+	doubtful, ok := b.inner.(interface{ Doubtful() bool })
+	return !enginepath.IsChanged(err) && !(ok && doubtful.Doubtful())
+}
+
+// packed tells whether an object's bytes are not those stored.
+func packed(meta object.Meta) bool { return meta.Gzip || meta.Manifest }
 
 func (b *resumable) count(bytes uint64) {
 	b.at += bytes

@@ -127,6 +127,11 @@ func (g *reading) send(want object.Want, within *contentRange) error {
 		return err
 	}
 	defer answer.Close()
+	if !answer.Declined {
+		if err := precondition(g.r, answer.Meta); err != nil {
+			return err
+		}
+	}
 	code := http.StatusOK
 	header := g.w.Header()
 	if within != nil {
@@ -157,12 +162,26 @@ func (g *reading) send(want object.Want, within *contentRange) error {
 		source, engineBytes = "rdma", answer.Length
 	}
 	g.pathHeaders(source, answer.Detail, engineBytes)
-	if within == nil && notModified(g.r, answer.Meta) {
+	if notModified(g.r, answer.Meta) {
+		header.Del("Content-Range")
 		g.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	if within == nil && g.params.file && g.server.files.hand(g.w, g.r, answer) {
-		return nil
+	if within == nil && g.params.file {
+		handed, err := g.server.files.hand(g.w, g.r, answer)
+		if handed {
+			return nil
+		}
+		if err != nil {
+			if g.r.Context().Err() != nil {
+				panic(http.ErrAbortHandler) // nobody listens
+			}
+			g.server.options.Logger.Warn("a temporary file could not be written; a body is sent instead", "session", g.session,
+				"file_id", want.ID, "temp_dir", g.server.options.TempDir, "error", err)
+			answer.Close()
+			g.params.file = false
+			return g.send(want, nil)
+		}
 	}
 	header.Set("Content-Length", strconv.FormatUint(answer.Length, 10))
 	g.w.WriteHeader(code)
@@ -228,6 +247,9 @@ func (g *reading) metadata() error {
 			"session_id": g.session, "duration": time.Since(g.begun).String(),
 		})
 		return nil
+	}
+	if err := precondition(g.r, meta); err != nil {
+		return err
 	}
 	g.metaHeaders(meta)
 	if notModified(g.r, meta) {

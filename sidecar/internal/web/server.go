@@ -20,6 +20,7 @@ import (
 	"github.com/rdma-engine/rdma-engine/sidecar/internal/metrics"
 	"github.com/rdma-engine/rdma-engine/sidecar/internal/readauth"
 	"github.com/rdma-engine/rdma-engine/sidecar/internal/reader"
+	"github.com/rdma-engine/rdma-engine/sidecar/internal/tempdir"
 )
 
 // Options of a Server. All are required but Manager, which is nil where the engine is not to be used, and TempDir.
@@ -52,7 +53,15 @@ type Server struct {
 func New(options Options) *Server {
 	var random [6]byte
 	_, _ = rand.Read(random[:])
-	s := &Server{options: options, mux: http.NewServeMux(), files: newTempFiles(options.TempDir), prefix: hex.EncodeToString(random[:]), started: time.Now()}
+	s := &Server{options: options, mux: http.NewServeMux(), prefix: hex.EncodeToString(random[:]), started: time.Now()}
+	var folder *tempdir.Folder
+	if options.TempDir != "" {
+		if removed := tempdir.Sweep(options.TempDir); removed > 0 {
+			options.Logger.Info("files of sidecars that were killed were removed", "temp_dir", options.TempDir, "files", removed)
+		}
+		folder = tempdir.New(options.TempDir)
+	}
+	s.files = newTempFiles(folder)
 	s.mux.HandleFunc("GET /{$}", s.page)
 	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("GET /stats", s.stats)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rdma-engine/rdma-engine/sidecar/internal/object"
+	"github.com/rdma-engine/rdma-engine/sidecar/internal/tempdir"
 )
 
 const (
@@ -19,34 +20,33 @@ const (
 
 // tempFiles are the files that were handed to clients that asked for them (use_temp_file=true).
 type tempFiles struct {
-	dir    string // "" = none are made
+	folder *tempdir.Folder // nil = none are made
 	mutex  sync.Mutex
 	timers map[string]*time.Timer // by path
 }
 
-func newTempFiles(dir string) *tempFiles {
-	return &tempFiles{dir: dir, timers: map[string]*time.Timer{}}
+func newTempFiles(folder *tempdir.Folder) *tempFiles {
+	return &tempFiles{folder: folder, timers: map[string]*time.Timer{}}
 }
 
 // hand writes a body to a file and names it in the answer. It tells false, with nothing written to the client,
-// where a body must be sent instead.
-func (t *tempFiles) hand(w http.ResponseWriter, r *http.Request, answer *object.Answer) bool {
+// where a body must be sent instead; with an error the one that came with the answer is used up.
+func (t *tempFiles) hand(w http.ResponseWriter, r *http.Request, answer *object.Answer) (handed bool, err error) {
 	t.mutex.Lock()
-	full := t.dir == "" || len(t.timers) >= mostFiles
+	full := t.folder == nil || len(t.timers) >= mostFiles
 	t.mutex.Unlock()
 	if full || answer.Length == 0 {
-		return false
+		return false, nil
 	}
-	file, err := os.CreateTemp(t.dir, "rdma-sidecar-*")
+	file, err := t.folder.Create()
 	if err != nil {
-		return false
+		return false, nil
 	}
 	path := file.Name()
 	err = fill(r, file, answer.Body)
 	if err = errors.Join(err, file.Close()); err != nil {
-		// The body is used up, so there is nothing right to send any more.
 		_ = os.Remove(path)
-		panic(http.ErrAbortHandler)
+		return false, err
 	}
 	t.mutex.Lock()
 	t.timers[path] = time.AfterFunc(fileLife, func() { _ = t.remove(path) })
@@ -55,7 +55,7 @@ func (t *tempFiles) hand(w http.ResponseWriter, r *http.Request, answer *object.
 	w.Header().Set("X-Temp-File", path)
 	w.Header().Set("Content-Length", "0")
 	w.WriteHeader(http.StatusOK)
-	return true
+	return true, nil
 }
 
 func fill(r *http.Request, file *os.File, body object.Stream) error {
@@ -98,6 +98,9 @@ func (t *tempFiles) Close() {
 	t.mutex.Unlock()
 	for _, path := range paths {
 		_ = t.remove(path)
+	}
+	if t.folder != nil {
+		t.folder.Close()
 	}
 }
 

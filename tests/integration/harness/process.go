@@ -57,14 +57,20 @@ func Root(t *testing.T) string {
 func Start(t *testing.T, name string, args ...string) *Process {
 	t.Helper()
 	p := Spawn(t, name, args...)
-	select {
-	case <-p.ready():
-	case <-p.done:
-		t.Fatalf("%s ended before it was ready: %v\n%s", name, p.err, p.Log())
-	case <-time.After(Patience):
-		t.Fatalf("%s did not become ready\n%s", name, p.Log())
-	}
+	p.AwaitReady()
 	return p
+}
+
+// AwaitReady waits for the line "ready KEY=VALUE …".
+func (p *Process) AwaitReady() {
+	p.t.Helper()
+	select {
+	case <-p.readyCh:
+	case <-p.done:
+		p.t.Fatalf("%s ended before it was ready: %v\n%s", p.cmd.Path, p.err, p.Log())
+	case <-time.After(Patience):
+		p.t.Fatalf("%s did not become ready\n%s", p.cmd.Path, p.Log())
+	}
 }
 
 // Spawn runs a program without waiting for it to be ready.
@@ -137,8 +143,6 @@ func (w *lockedWriter) Write(text []byte) (int, error) {
 	defer w.p.mu.Unlock()
 	return w.p.log.Write(text)
 }
-
-func (p *Process) ready() <-chan struct{} { return p.readyCh }
 
 // Log is what the program has printed so far.
 func (p *Process) Log() string {

@@ -58,8 +58,8 @@ Descriptor listen_on(const std::string& path, int type) {
 TEST_CASE("a path that no socket can have is refused with its length") {
   const TemporaryFolder folder;
   check_refused("", {"0 bytes"});
-  check_refused(folder.file(std::string(108 - folder.path().size() - 1, 'x')), {"108 bytes", "107"});
-  CHECK(open_at(folder.file(std::string(107 - folder.path().size() - 1, 'x'))));
+  check_refused(folder.file(std::string(108 - folder.path().native().size() - 1, 'x')), {"108 bytes", "107"});
+  CHECK(open_at(folder.file(std::string(107 - folder.path().native().size() - 1, 'x'))));
 }
 
 TEST_CASE("what is there and is no socket stays") {

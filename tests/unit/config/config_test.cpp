@@ -163,7 +163,7 @@ TEST_CASE("a value that an option does not take is refused with the option, the 
     const char* value;
     const char* want;
   };
-  for (const auto& [option, value, want] : {
+  for (const auto& row : {
            Row{"--socket", "", "want a path"},
            Row{"--socket-mode", "0999", "octal"},
            Row{"--socket-mode", "01777", "0777"},
@@ -198,12 +198,12 @@ TEST_CASE("a value that an option does not take is refused with the option, the 
            Row{"--log-level", "loud", "trace, debug, info, warn, error"},
            Row{"--metrics", "9100", "HOST:PORT"},
        }) {
-    CAPTURE(option);
-    CAPTURE(value);
-    const auto error = refused({option, value});
-    CHECK(has(error, option));
-    CHECK(has(error, "'" + std::string(value) + "'"));
-    CHECK(has(error, want));
+    CAPTURE(row.option);
+    CAPTURE(row.value);
+    const auto error = refused({row.option, row.value});
+    CHECK(has(error, row.option));
+    CHECK(has(error, "'" + std::string(row.value) + "'"));
+    CHECK(has(error, row.want));
   }
 }
 

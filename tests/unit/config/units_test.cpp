@@ -9,14 +9,14 @@ TEST_CASE("sizes are read with and without their units") {
     const char* text;
     std::uint64_t bytes;
   };
-  for (const auto& [text, bytes] :
+  for (const auto& row :
        {Row{"0", 0}, Row{"4096", 4096}, Row{"4096B", 4096}, Row{"1K", 1024}, Row{"1k", 1024}, Row{"1KB", 1024},
         Row{"1KiB", 1024}, Row{"64MiB", 64ULL << 20}, Row{"2 GB", 2ULL << 30}, Row{"8T", 8ULL << 40},
         Row{"18446744073709551615", ~0ULL}, Row{"16777215T", 16777215ULL << 40}}) {
-    CAPTURE(text);
-    const auto size = parse_size(text);
+    CAPTURE(row.text);
+    const auto size = parse_size(row.text);
     REQUIRE(size);
-    CHECK(*size == bytes);
+    CHECK(*size == row.bytes);
   }
 }
 

@@ -116,14 +116,14 @@ TEST_CASE_FIXTURE(Fixture, "a buffer must lie in the arena, at every edge") {
       {0xFFFFFFFF, RDE_ARENA_PAGE, false},  // page × 4096 + 4096 passes 2^44, not 2^32
       {1, 0xFFFFFFFF, false},
   };
-  for (const auto& [page, length, inside] : places) {
+  for (const auto& place : places) {
     for (const auto op : {RDE_OP_OBJECT_READ, RDE_OP_OBJECT_STAT}) {
       auto request = request_of(static_cast<std::uint8_t>(op));
-      request.buffer_page = static_cast<std::uint32_t>(page);
-      request.length = static_cast<std::uint32_t>(length);
-      CAPTURE(page);
-      CAPTURE(length);
-      REQUIRE(raw.answer(request) == (inside ? Status::ok : Status::buffer_out_of_range));
+      request.buffer_page = static_cast<std::uint32_t>(place.page);
+      request.length = static_cast<std::uint32_t>(place.length);
+      CAPTURE(place.page);
+      CAPTURE(place.length);
+      REQUIRE(raw.answer(request) == (place.inside ? Status::ok : Status::buffer_out_of_range));
     }
   }
 }

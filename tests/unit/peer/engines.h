@@ -58,7 +58,7 @@ struct Engines {
   Nanoseconds time = kSecond;
   Nanoseconds tick = 2 * kMicrosecond;
 
-  explicit Engines(PeerOptions of_storage = options_of(1), PeerOptions of_gateway = options_of(2)) {
+  explicit Engines(const PeerOptions& of_storage = options_of(1), const PeerOptions& of_gateway = options_of(2)) {
     storage = *PeerHub::create({storage_transport, &source, &source, staging.bytes()}, of_storage);
     gateway = *PeerHub::create({gateway_transport, nullptr, nullptr, {}}, of_gateway);
     memory = *gateway_transport.add_memory(arena.bytes());

@@ -222,7 +222,7 @@ TEST_CASE("random requests never stop the engine, and another client never sees 
         if (random() % 4 != 0) request.op = static_cast<std::uint8_t>(random() % 10);
         if (random() % 4 != 0) request.flags &= 1;
         if (random() % 4 != 0) request.priority &= 1;
-        if (random() % 2 != 0) std::memset(request.args + random() % 24, 0, 8);
+        if (random() % 2 != 0) std::memset(request.args + random() % (sizeof request.args - 7), 0, 8);
         if (random() % 2 != 0) request.handle = 0;
         if (random() % 2 != 0) request.deadline_ns = now_ns() + random() % 1000;
         if (random() % 2 != 0) request.buffer_page %= 600;

@@ -10,17 +10,6 @@
 
 namespace rde::test {
 
-TemporaryFolder::TemporaryFolder() {
-  auto pattern = (std::filesystem::temp_directory_path() / "rde-unit-XXXXXX").string();
-  REQUIRE(mkdtemp(pattern.data()) != nullptr);
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 Rig::Rig(const RigOptions& options) : resolver_(options.lookup) {
   spdlog::set_level(spdlog::level::off);
   ShardOptions shard;

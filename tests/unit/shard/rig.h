@@ -16,24 +16,12 @@
 #include "config/config.h"
 #include "control/attach_service.h"
 #include "fake_io.h"
+#include "support/temporary_folder.h"
 
 namespace rde::test {
 
 // Past this, whatever a test waits for will not come any more.
 constexpr Nanoseconds kPatience = 60 * kSecond;
-
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct RigOptions {
   PollMode mode = PollMode::event;

@@ -78,7 +78,7 @@ TEST_CASE("three clients with a thread each lose no wake-up") {
   std::vector<std::thread> threads;
   std::atomic<int> failed{0};
   for (unsigned seed = 0; seed < 3; ++seed) {
-    threads.emplace_back([&rig, &failed, client = std::shared_ptr<Client>(rig.attach()), seed] {
+    threads.emplace_back([&failed, client = std::shared_ptr<Client>(rig.attach()), seed] {
       std::mt19937 random(seed);
       for (int i = 0; i < 500; ++i) {
         if (!client->channel(0).submit(nop_request())) ++failed;

@@ -5,8 +5,8 @@
 #include <random>
 #include <set>
 
-#include "../seaweed/volume_writer.h"
 #include "harness.h"
+#include "seaweed/volume_writer.h"
 
 using namespace rde;
 using namespace rde::test;
@@ -42,7 +42,7 @@ bool is_right(const TestJob& job, const std::string& text) {
 TEST_CASE("a changed byte anywhere in a record gives an error or the right bytes") {
   const Watchdog watchdog;
   for (const unsigned version : {1U, 2U, 3U}) {
-    const TempFolder folder;
+    const VolumeFolder folder;
     VolumeWriter writer(version);
     const auto offset = writer.add(kNeedle);
     const std::size_t size =
@@ -80,7 +80,7 @@ TEST_CASE("a changed byte anywhere in a record gives an error or the right bytes
 
 TEST_CASE("a data file cut at any byte of a record makes that record corrupt and leaves the one before") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   writer.add({.id = 5, .cookie = 1, .data = "before"});
   const auto offset = writer.add(kNeedle);
@@ -99,7 +99,7 @@ TEST_CASE("a data file cut at any byte of a record makes that record corrupt and
 TEST_CASE("an index cut at any byte of its last entry does not know that entry and knows the one before") {
   const Watchdog watchdog;
   for (const unsigned offset_bytes : {4U, 5U}) {
-    const TempFolder folder;
+    const VolumeFolder folder;
     VolumeWriter writer(3, offset_bytes);
     writer.add({.id = 5, .cookie = 1, .data = "before"});
     writer.add(kNeedle);
@@ -120,7 +120,7 @@ TEST_CASE("an index cut at any byte of its last entry does not know that entry a
 TEST_CASE("index entries that point anywhere never give bytes") {
   const Watchdog watchdog;
   for (const unsigned offset_bytes : {4U, 5U}) {
-    const TempFolder folder;
+    const VolumeFolder folder;
     VolumeWriter writer(3, offset_bytes);
     const auto offset = writer.add(kNeedle);
     std::mt19937_64 random(offset_bytes);
@@ -147,7 +147,7 @@ TEST_CASE("index entries that point anywhere never give bytes") {
 
 TEST_CASE("a vif that is damaged keeps the volume out, with a warning, until it is mended") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   writer.add(kNeedle);
   writer.write(folder.path() / "9");

@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
-#include "../seaweed/volume_writer.h"
 #include "harness.h"
+#include "seaweed/volume_writer.h"
 #include "sha256.h"
 
 using namespace rde;
@@ -40,7 +40,7 @@ std::string read_text(Fixture& fixture, const ObjectId& id) {
 
 TEST_CASE("a volume that appears is served, and its going is noticed; the generation tells of both") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   Fixture fixture(folder.path());
   const auto generation = fixture.store->generation();
   VolumeWriter writer;
@@ -58,7 +58,7 @@ TEST_CASE("a volume that appears is served, and its going is noticed; the genera
 
 TEST_CASE("an object that has just been appended is found at once") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const auto base = folder.path() / "9";
   VolumeWriter writer;
   writer.add({.id = 1, .cookie = 1, .data = "one"});
@@ -74,7 +74,7 @@ TEST_CASE("an object that has just been appended is found at once") {
 
 TEST_CASE("an object that is overwritten or deleted is followed") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const auto base = folder.path() / "9";
   VolumeWriter writer;
   writer.add({.id = 1, .cookie = 1, .data = "old"});
@@ -93,7 +93,7 @@ TEST_CASE("an object that is overwritten or deleted is followed") {
 
 TEST_CASE("half an index entry is not taken for a whole one") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const auto base = folder.path() / "9";
   VolumeWriter writer;
   writer.add({.id = 1, .cookie = 1, .data = "one"});
@@ -110,7 +110,7 @@ TEST_CASE("half an index entry is not taken for a whole one") {
 
 TEST_CASE("between the two renames of a swap the old pair is served, and the new one right after") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const auto base = folder.path() / "9";
   VolumeWriter old;
   old.add({.id = 1, .cookie = 1, .data = "gone by now"});
@@ -135,7 +135,7 @@ TEST_CASE("between the two renames of a swap the old pair is served, and the new
 
 TEST_CASE("a swap that stays half done says that the volume is changing, and never gives wrong bytes") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const auto base = folder.path() / "9";
   VolumeWriter old;
   old.add({.id = 1, .cookie = 1, .data = "gone by now, and of another length"});
@@ -158,7 +158,7 @@ TEST_CASE("a swap that stays half done says that the volume is changing, and nev
 
 TEST_CASE("files that are rewritten in place are noticed") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const auto base = folder.path() / "9";
   VolumeWriter first;
   for (std::uint64_t id = 1; id <= 20; ++id) first.add({.id = id, .cookie = 1, .data = "first"});
@@ -176,7 +176,7 @@ TEST_CASE("files that are rewritten in place are noticed") {
 
 TEST_CASE("a read that is under way ends on the bytes of the file it began with") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const auto base = folder.path() / "9";
   VolumeWriter old;
   old.add({.id = 1, .cookie = 1, .data = std::string(4 << 20, 'o')});
@@ -196,7 +196,7 @@ TEST_CASE("a read that is under way ends on the bytes of the file it began with"
 
 TEST_CASE("files that were replaced are closed though idle readers once used them") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   writer.add({.id = 1, .cookie = 1, .data = "one"});
   writer.write(folder.path() / "9");
@@ -214,10 +214,31 @@ TEST_CASE("files that were replaced are closed though idle readers once used the
   CHECK(read_text(fixture, {9, 1, 1}) == "one");
 }
 
+TEST_CASE("an index is not read any further once the engine stops") {
+  const VolumeFolder folder;
+  VolumeWriter writer;
+  writer.add({.id = 1, .cookie = 1, .data = "one"});
+  writer.write(folder.path() / "9");
+  std::stop_source stop;
+  const auto volume = Volume::open((folder.path() / "9").string(), stop.get_token());
+  REQUIRE(volume);
+  stop.request_stop();
+  const auto late = Volume::open((folder.path() / "9").string(), stop.get_token());
+  REQUIRE_FALSE(late);
+  CHECK(late.error().status == Status::draining);
+
+  unsigned warnings = 0;
+  Catalog catalog(
+      {folder.path().string()}, [&](std::string_view) { ++warnings; }, stop.get_token());
+  catalog.scan(now_ns());
+  CHECK(catalog.volumes()->served().empty());
+  CHECK(warnings == 0);
+}
+
 TEST_CASE("the second of two folders takes over when the first loses the volume") {
   const Watchdog watchdog;
-  const TempFolder first;
-  const TempFolder second;
+  const VolumeFolder first;
+  const VolumeFolder second;
   VolumeWriter one;
   one.add({.id = 1, .cookie = 1, .data = "one"});
   one.write(first.path() / "9");
@@ -232,7 +253,7 @@ TEST_CASE("the second of two folders takes over when the first loses the volume"
 
 TEST_CASE("a folder that goes away takes its volumes along, and brings them back") {
   const Watchdog watchdog;
-  const TempFolder root;
+  const VolumeFolder root;
   const auto folder = root.path() / "export";
   fs::create_directory(folder);
   VolumeWriter writer;
@@ -263,7 +284,7 @@ TEST_CASE("readers in a loop see each object as one of its moments while a live 
       if (!named.contains(fid)) sums.insert("");
     }
   }
-  const TempFolder folder;
+  const VolumeFolder folder;
   folder.copy_volume(data_folder() / "history/1-first", "hist_3");
   Fixture fixture(folder.path());
 

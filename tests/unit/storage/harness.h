@@ -15,68 +15,28 @@
 #include <thread>
 #include <vector>
 
-#include "../seaweed/fixtures.h"
 #include "rde_layout.h"
 #include "seaweed/file_id.h"
+#include "seaweed/fixtures.h"
 #include "storage/storage_reader.h"
+#include "support/temporary_folder.h"
+#include "support/watchdog.h"
 
 namespace rde::test {
 
 namespace fs = std::filesystem;
 
-// A folder that goes when the test does.
-class TempFolder {
+// A folder for volumes that goes when the test does.
+class VolumeFolder : public TemporaryFolder {
  public:
-  TempFolder() {
-    std::string name = (fs::temp_directory_path() / "rde-storage-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  ~TempFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
   // Copies the files of one volume in, perhaps under another name.
   void copy_volume(const fs::path& folder, const std::string& name, const std::string& as = "") const {
     for (const char* extension : {".dat", ".idx", ".vif"}) {
       if (!fs::exists(folder / (name + extension))) continue;
-      fs::copy_file(folder / (name + extension), path_ / ((as.empty() ? name : as) + extension),
+      fs::copy_file(folder / (name + extension), path() / ((as.empty() ? name : as) + extension),
                     fs::copy_options::overwrite_existing);
     }
   }
-
- private:
-  fs::path path_;
-};
-
-// Ends the process with a text when a test hangs.
-class Watchdog {
- public:
-  explicit Watchdog(int seconds = 600) {
-    thread_ = std::thread([this, seconds] {
-      for (int i = 0; i < seconds * 20; ++i) {
-        if (over_.load()) return;
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      }
-      std::fprintf(stderr, "watchdog: the test hangs\n");
-      std::abort();
-    });
-  }
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
-  ~Watchdog() {
-    over_ = true;
-    thread_.join();
-  }
-
- private:
-  std::atomic<bool> over_ = false;
-  std::thread thread_;
 };
 
 class TestJob final : public ObjectJob {

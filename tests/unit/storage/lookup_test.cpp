@@ -5,8 +5,8 @@
 #include <ctime>
 #include <fstream>
 
-#include "../seaweed/volume_writer.h"
 #include "harness.h"
+#include "seaweed/volume_writer.h"
 
 using namespace rde;
 using namespace rde::test;
@@ -21,7 +21,7 @@ std::string text_of(const TestJob& job) {
 
 TEST_CASE("a wrong cookie is answered like an object that never was, and no byte of it moves") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   writer.add({.id = 7, .cookie = 1, .data = "secret"});
   writer.write(folder.path() / "9");
@@ -39,7 +39,7 @@ TEST_CASE("a wrong cookie is answered like an object that never was, and no byte
 
 TEST_CASE("an unknown key, a deleted key and an unknown volume have their own answers") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   writer.add({.id = 7, .cookie = 1, .data = "hello"});
   writer.add({.id = 8, .cookie = 1, .data = "hello"});
@@ -54,7 +54,7 @@ TEST_CASE("an unknown key, a deleted key and an unknown volume have their own an
 
 TEST_CASE("an empty object answers any cookie with no bytes and the end") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   writer.add({.id = 7, .cookie = 1, .data = ""});
   writer.write(folder.path() / "9");
@@ -78,7 +78,7 @@ TEST_CASE("an empty object answers any cookie with no bytes and the end") {
 
 TEST_CASE("a needle is gone when its time to live has passed, and not before") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const auto now = static_cast<std::uint64_t>(time(nullptr)) * kSecond;
   VolumeWriter writer;
   const auto add = [&](std::uint64_t id, std::uint64_t seconds_ago) {
@@ -105,7 +105,7 @@ TEST_CASE("a needle is gone when its time to live has passed, and not before") {
 
 TEST_CASE("a needle without a time to live takes that of its volume") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer(3, 4, 0, {1, Ttl::kMinute});
   writer.add({.id = 1, .cookie = 1, .data = "old"});
   writer.add(
@@ -118,7 +118,7 @@ TEST_CASE("a needle without a time to live takes that of its volume") {
 
 TEST_CASE("records of all versions and offsets of both widths are read") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   for (const unsigned version : {1U, 2U, 3U}) {
     for (const unsigned offset_bytes : {4U, 5U}) {
       VolumeWriter writer(version, offset_bytes);
@@ -139,7 +139,7 @@ TEST_CASE("records of all versions and offsets of both widths are read") {
 
 TEST_CASE("a checksum of an old server is taken") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const std::uint32_t crc = crc_of("hello");
   VolumeWriter writer;
   writer.add({.id = 5, .cookie = 1, .data = "hello", .crc = (crc >> 15 | crc << 17) + 0xa282ead8U});
@@ -153,7 +153,7 @@ TEST_CASE("a checksum of an old server is taken") {
 
 TEST_CASE("metadata longer than what is read of it at first is read whole") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   writer.add({.id = 5,
               .cookie = 1,
@@ -180,7 +180,7 @@ TEST_CASE("metadata longer than what is read of it at first is read whole") {
 
 TEST_CASE("a record beyond 32 GiB is found where 4-byte offsets have wrapped") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   const auto offset = writer.add({.id = 5, .cookie = 1, .data = "low"});
   writer.write(folder.path() / "9");
@@ -206,7 +206,7 @@ TEST_CASE("a record beyond 32 GiB is found where 4-byte offsets have wrapped") {
 
 TEST_CASE("a volume in a remote tier is known, not served, and says so") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   Bytes info;
   put_text(info, R"({"files": [{"backendType": "s3", "key": "x"}], "version": 3})");
   write_file(folder.path() / "pictures_9.vif", info);
@@ -227,8 +227,8 @@ TEST_CASE("names of volumes may carry a collection, and only such names count") 
 
 TEST_CASE("the first of two folders wins, with a warning") {
   const Watchdog watchdog;
-  const TempFolder first;
-  const TempFolder second;
+  const VolumeFolder first;
+  const VolumeFolder second;
   VolumeWriter one;
   one.add({.id = 1, .cookie = 1, .data = "one"});
   one.write(first.path() / "9");
@@ -245,7 +245,7 @@ TEST_CASE("the first of two folders wins, with a warning") {
 
 TEST_CASE("what only looks like a volume is passed over without a hang") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   const auto base = folder.path() / "9";
   REQUIRE(mkfifo((base.string() + ".dat").c_str(), 0600) == 0);
   fs::create_directory(folder.path() / "10.dat");

@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "../seaweed/volume_writer.h"
 #include "harness.h"
+#include "seaweed/volume_writer.h"
 #include "sha256.h"
 #include "storage/pool_queue.h"
 #include "storage/uring_queue.h"
@@ -76,7 +76,7 @@ struct ScriptedFixture {
   std::unique_ptr<StorageReader> reader;
 };
 
-void write_volume(const TempFolder& folder, std::size_t size) {
+void write_volume(const VolumeFolder& folder, std::size_t size) {
   VolumeWriter writer;
   writer.add({.id = 1, .cookie = 1, .data = std::string(size, 'x')});
   writer.write(folder.path() / "9");
@@ -116,7 +116,7 @@ TEST_CASE("reads that are short or interrupted are gone on with") {
 
 TEST_CASE("a read that the kernel never lets through ends all the same") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder, 100);
   ScriptedFixture fixture(folder.path());
   fixture.queue->script = [] { return -EAGAIN; };
@@ -127,7 +127,7 @@ TEST_CASE("a read that the kernel never lets through ends all the same") {
 
 TEST_CASE("a read error ends the job as io_error, and the next job is served") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder, 1 << 20);
   ScriptedFixture fixture(folder.path());
   for (int good = 0; good < 8; ++good) {
@@ -146,7 +146,7 @@ TEST_CASE("a read error ends the job as io_error, and the next job is served") {
 
 TEST_CASE("a job past its deadline ends only when its reads have ended") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder, 1 << 20);
   ScriptedFixture fixture(folder.path());
   fixture.queue->held = true;
@@ -164,7 +164,7 @@ TEST_CASE("a job past its deadline ends only when its reads have ended") {
 
 TEST_CASE("a job that has not begun to read ends at its deadline by itself") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder, 100);
   ScriptedFixture fixture(folder.path());
   TestJob job({9, 1, 1}, 100);
@@ -175,7 +175,7 @@ TEST_CASE("a job that has not begun to read ends at its deadline by itself") {
 
 TEST_CASE("cancelling does not call back, and the job ends once its reads have ended") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder, 1 << 20);
   ScriptedFixture fixture(folder.path());
   for (const bool begun : {false, true}) {
@@ -202,7 +202,7 @@ TEST_CASE("cancelling does not call back, and the job ends once its reads have e
 
 TEST_CASE("submitting does not call back, not even for a volume that is not there") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder, 100);
   ScriptedFixture fixture(folder.path());
   TestJob job({77, 1, 1}, 100);
@@ -214,7 +214,7 @@ TEST_CASE("submitting does not call back, not even for a volume that is not ther
 
 TEST_CASE("a job may submit the next one from its end") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder, 1000);
   Fixture fixture(folder.path());
   struct Chain final : ObjectJob {
@@ -238,7 +238,7 @@ TEST_CASE("a job may submit the next one from its end") {
 
 TEST_CASE("a reader that goes ends its jobs first") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder, 4 << 20);
   for (const bool use_io_uring : {true, false}) {
     Fixture fixture(folder.path(), use_io_uring);
@@ -256,7 +256,7 @@ TEST_CASE("a reader that goes ends its jobs first") {
 
 TEST_CASE("foreground reads are not kept waiting by bulk reads") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder, 8 << 20);
   ScriptedFixture fixture(folder.path());
   std::vector<std::unique_ptr<TestJob>> bulk;
@@ -276,7 +276,7 @@ TEST_CASE("foreground reads are not kept waiting by bulk reads") {
 
 TEST_CASE("both queues read many places at once, short at the end of the file, and fail on a bad descriptor") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   Bytes bytes(100'000);
   std::mt19937 random(1);
   for (auto& byte : bytes) byte = static_cast<std::byte>(random());

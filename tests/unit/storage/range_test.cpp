@@ -3,9 +3,9 @@
 
 #include <random>
 
-#include "../seaweed/volume_writer.h"
 #include "base/crc32c.h"
 #include "harness.h"
+#include "seaweed/volume_writer.h"
 
 using namespace rde;
 using namespace rde::test;
@@ -27,7 +27,7 @@ std::string random_text(std::size_t size) {
 const std::string kSmallText = random_text(kSmall);
 const std::string kLargeText = random_text(kLarge);
 
-void write_volume(const TempFolder& folder) {
+void write_volume(const VolumeFolder& folder) {
   VolumeWriter writer;
   writer.add({.id = 1, .cookie = 1, .data = kSmallText});
   writer.add({.id = 2, .cookie = 2, .data = kLargeText, .flags = kNeedleName, .name = "large"});
@@ -46,7 +46,7 @@ bool reaches_end(const TestJob& job) { return (job.flags & RDE_COMPLETION_FLAG_E
 
 TEST_CASE("any range of an object is that part of it") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder);
   for (const bool use_io_uring : {true, false}) {
     Fixture fixture(folder.path(), use_io_uring);
@@ -67,7 +67,7 @@ TEST_CASE("any range of an object is that part of it") {
 
 TEST_CASE("an offset at the end gives no bytes, one behind it is refused") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder);
   Fixture fixture(folder.path());
   TestJob at_end(kSmallId, 64, kSmall);
@@ -85,7 +85,7 @@ TEST_CASE("an offset at the end gives no bytes, one behind it is refused") {
 
 TEST_CASE("a buffer larger than the object is left alone behind its bytes") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder);
   Fixture fixture(folder.path());
   TestJob job(kSmallId, kSmall + 4096);
@@ -96,7 +96,7 @@ TEST_CASE("a buffer larger than the object is left alone behind its bytes") {
 
 TEST_CASE("a range of a small needle waits until it is verified, and that happens once") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder);
   Fixture fixture(folder.path());
   std::vector<std::unique_ptr<TestJob>> jobs;
@@ -115,7 +115,7 @@ TEST_CASE("a range of a small needle waits until it is verified, and that happen
 
 TEST_CASE("a range of a large needle says unverified until it has been verified behind its back") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder);
   for (const bool use_io_uring : {true, false}) {
     Fixture fixture(folder.path(), use_io_uring);
@@ -136,7 +136,7 @@ TEST_CASE("a range of a large needle says unverified until it has been verified 
 
 TEST_CASE("a whole read verifies the needle for the ranges that follow") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder);
   Fixture fixture(folder.path());
   TestJob whole(kLargeId, kLarge);
@@ -153,7 +153,7 @@ TEST_CASE("a whole read verifies the needle for the ranges that follow") {
 
 TEST_CASE("what one reader has verified, another need not") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder);
   Fixture fixture(folder.path());
   CHECK(fixture.read(kLargeId, kLarge) == Status::ok);
@@ -166,7 +166,7 @@ TEST_CASE("what one reader has verified, another need not") {
 
 TEST_CASE("without the check the answer carries no checksum and says unverified") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder);
   Fixture fixture(folder.path());
   TestJob job(kSmallId, kSmall);
@@ -181,7 +181,7 @@ TEST_CASE("without the check the answer carries no checksum and says unverified"
 
 TEST_CASE("a needle with a wrong checksum is corrupt, whole and in part, and other needles are not") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   writer.add({.id = 1, .cookie = 1, .data = kSmallText, .crc = 7});
   writer.add({.id = 2, .cookie = 2, .data = "good"});
@@ -201,7 +201,7 @@ TEST_CASE("a needle with a wrong checksum is corrupt, whole and in part, and oth
 
 TEST_CASE("a large needle that was found damaged in the background is corrupt from then on") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   VolumeWriter writer;
   writer.add({.id = 2, .cookie = 2, .data = kLargeText, .crc = 7});
   writer.write(folder.path() / "9");
@@ -220,7 +220,7 @@ TEST_CASE("a large needle that was found damaged in the background is corrupt fr
 
 TEST_CASE("reads into memory that the kernel was told of give the same bytes") {
   const Watchdog watchdog;
-  const TempFolder folder;
+  const VolumeFolder folder;
   write_volume(folder);
   Fixture fixture(folder.path());
   Bytes arena(2 * kSmall);

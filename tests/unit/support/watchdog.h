@@ -1,6 +1,6 @@
 // Ends the test program when a test that could hang does.
 //
-//   const Watchdog watchdog(60);   // seconds
+//   const Watchdog watchdog;
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@ namespace rde::test {
 
 class Watchdog {
  public:
-  explicit Watchdog(unsigned seconds) { ::alarm(seconds); }  // SIGALRM kills the program
+  explicit Watchdog(unsigned seconds = 600) { ::alarm(seconds); }  // SIGALRM kills the program
   ~Watchdog() { ::alarm(0); }
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

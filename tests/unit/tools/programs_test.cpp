@@ -101,6 +101,7 @@ TEST_CASE("a load that is told to stop prints what it has done") {
     kill(child->pid(), SIGINT);
     const auto ended = child->wait_for_end(kPatience);
     REQUIRE(ended);
+    INFO(ended->output);
     CHECK(ended->code == kGood);
     CHECK(nlohmann::json::parse(ended->output)["done"].get<std::uint64_t>() >= 50);
   }

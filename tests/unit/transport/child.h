@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,13 +23,15 @@ class Child {
     const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
     int ends[2];
     REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-    pid_ = ::fork();
-    REQUIRE(pid_ >= 0);  // signals to -1 would reach everybody
-    if (pid_ == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::execl(program.c_str(), program.c_str(), mode, nullptr);
-      ::_exit(127);
-    }
+    posix_spawn_file_actions_t actions;
+    REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
+    REQUIRE(::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) == 0);
+    std::string path = program.string();
+    std::string argument = mode;
+    char* const arguments[] = {path.data(), argument.data(), nullptr};
+    // A signal to the pid of a child that is not there would reach others.
+    REQUIRE(::posix_spawn(&pid_, path.c_str(), &actions, nullptr, arguments, environ) == 0);
+    ::posix_spawn_file_actions_destroy(&actions);
     ::close(ends[1]);
     output_ = ::fdopen(ends[0], "r");
   }

@@ -50,6 +50,7 @@ int show_descriptors() {
   int count = -1;  // the directory itself
   DIR* directory = ::opendir("/proc/self/fd");
   while (const dirent* entry = ::readdir(directory)) count += std::atoi(entry->d_name) > 2 ? 1 : 0;
+  ::closedir(directory);
   std::printf("%d\n", count);
   return 0;
 }

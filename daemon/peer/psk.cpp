@@ -1,4 +1,4 @@
-#include "engine/psk.h"
+#include "peer/psk.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
