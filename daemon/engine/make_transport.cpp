@@ -10,6 +10,10 @@
 #include "transport/ucx/ucx_runtime.h"
 #include "transport/ucx/ucx_transport.h"
 #endif
+#ifdef RDE_WITH_VERBS
+#include "engine/make_verbs.h"
+#include "transport/verbs/verbs_wire.h"
+#endif
 
 namespace rde {
 namespace {
@@ -80,37 +84,71 @@ Result<std::unique_ptr<Transport>> make_tcp(const Config& config) {
   return std::unique_ptr<Transport>(std::move(*transport));
 }
 
+#else
+
+Result<std::unique_ptr<Transport>> make_tcp(const Config& config) {
+  if (config.transport == TransportChoice::automatic && config.peers.empty() && !config.listen)
+    return std::unique_ptr<Transport>();
+  return Error{Status::not_supported,
+               "--transport tcp: this engine was built without UCX; install libucx-dev and build again"};
+}
+
 #endif
+
+#ifdef RDE_WITH_VERBS
+
+Result<std::unique_ptr<Transport>> try_verbs(const Config& config) {
+  std::string with;
+  auto transport = make_verbs(config, with);
+  if (transport) spdlog::info("transport verbs: {} passed the self-test", with);
+  return transport;
+}
+
+#else
+
+Result<std::unique_ptr<Transport>> try_verbs(const Config& /*config*/) {
+  return Error{Status::not_supported,
+               "this engine was built without verbs; install libibverbs-dev and librdmacm-dev and build again"};
+}
+
+#endif
+
+Result<std::unique_ptr<Transport>> make_best(const Config& config) {
+  auto verbs = try_verbs(config);
+  if (verbs) return verbs;
+  spdlog::info("transport tcp, not verbs: {}", verbs.error().text);
+  return make_tcp(config);
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Transport>> make_transport(const Config& config) {
   switch (config.transport) {
     case TransportChoice::automatic:
+      return make_best(config);
     case TransportChoice::tcp:
-#ifdef RDE_WITH_UCX
       return make_tcp(config);
-#else
-      if (config.transport == TransportChoice::automatic && config.peers.empty() && !config.listen)
-        return std::unique_ptr<Transport>();
-      return Error{Status::not_supported,
-                   "--transport: this engine was built without UCX; install libucx-dev and build again"};
-#endif
-    case TransportChoice::verbs:
+    case TransportChoice::verbs: {
+      auto transport = try_verbs(config);
+      if (!transport) return transport.error().in("--transport verbs");
+      return transport;
+    }
     case TransportChoice::ucx:
-      return Error{Status::not_supported, "--transport: this engine has no RDMA transport yet; use tcp"};
+      return Error{Status::not_supported, "--transport ucx: UCX over RDMA is not offered; use verbs, or tcp"};
     case TransportChoice::sim:
       break;  // has a peer of its own; see sim_peer.h
   }
   return Error{Status::internal, "--transport sim is not made here"};
 }
 
-std::string transport_version() {
+std::string transport_version([[maybe_unused]] std::string_view transport) {
 #ifdef RDE_WITH_UCX
-  return ucx_runtime_version();
-#else
-  return "none";
+  if (transport == "tcp") return ucx_runtime_version();
 #endif
+#ifdef RDE_WITH_VERBS
+  if (transport == "verbs") return "verbs " + std::to_string(kVerbsWireVersion);
+#endif
+  return "none";
 }
 
 }  // namespace rde

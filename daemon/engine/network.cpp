@@ -84,7 +84,7 @@ Result<void> Network::open_hub() {
   PeerOptions peer_options;
   peer_options.engine = options_.epoch;
   peer_options.engine_version = kVersion;
-  peer_options.transport_version = transport_version();
+  peer_options.transport_version = transport_version(transport_->name());
   if (!config.psk_file.empty()) {
     auto key = read_psk(config.psk_file);
     if (!key) return key.error();

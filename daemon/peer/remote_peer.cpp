@@ -62,6 +62,7 @@ void RemotePeer::issue(ReadTask& task, const ReadTask::Slice& slice) {
   free_slots_.pop_back();
   request.state = Request::State::flying;
   request.is_large = task.is_large();
+  request.is_cancelled = request.is_credited = false;
   request.task = &task;
   request.slice = slice;
   ++used_;
@@ -93,7 +94,7 @@ void RemotePeer::on_landed(Link& /*link*/, std::uint64_t id, std::span<const std
   heartbeat_.heard(host_.now());
   const Request request = requests_[*slot];
   ReadTask& task = *request.task;
-  free_slot(*slot);
+  end_flight(*slot);
   if (status != Status::ok) {
     task.on_lost();
     task.fail(status);
@@ -133,23 +134,34 @@ void RemotePeer::abandon(ReadTask& task, Status status) {
   pump();
 }
 
-// What has not begun to land is taken back now; the peer gives the credit back with CREDIT.
+// What has not begun to land is taken back now; the peer gives the credit back with CREDIT. What may still land ends
+// by on_landed.
 void RemotePeer::withdraw_requests(ReadTask& task) {
   for (std::uint32_t slot = 0; slot < requests_.size(); ++slot) {
     Request& request = requests_[slot];
     if (request.state != Request::State::flying || request.task != &task) continue;
+    if (link_ == nullptr || request.is_cancelled) continue;
     const std::uint64_t id = Handle{slot, request.generation}.value();
-    if (link_ == nullptr || !link_->withdraw_landing(id)) continue;
+    const bool is_withdrawn = link_->withdraw_landing(id);
+    request.is_cancelled = true;
+    send(wire::IdMessage{wire::head_of<wire::IdMessage>(wire::kCancel), id});
+    if (!is_withdrawn) continue;
     request.state = Request::State::withdrawn;
     request.task = nullptr;
     task.on_lost();
-    send(wire::IdMessage{wire::head_of<wire::IdMessage>(wire::kCancel), id});
   }
 }
 
 Result<void> RemotePeer::take_credit(std::span<const std::byte> message) {
   const auto credit = wire::parse_id(message);
   if (!credit) return credit.error();
+  if (const auto flying = slot_of(credit->id, Request::State::flying)) {
+    Request& request = requests_[*flying];
+    if (request.is_cancelled && !request.is_credited) {
+      request.is_credited = true;
+      return {};
+    }
+  }
   const auto slot = slot_of(credit->id, Request::State::withdrawn);
   if (!slot) return Error{Status::protocol_error, "credit.id " + std::to_string(credit->id) + " was not cancelled"};
   free_slot(*slot);
@@ -163,6 +175,14 @@ std::optional<std::uint32_t> RemotePeer::slot_of(std::uint64_t id, Request::Stat
   const Request& request = requests_[handle.index];
   if (request.generation != handle.generation || request.state != state) return std::nullopt;
   return handle.index;
+}
+
+// The landing has ended; a CREDIT that is still owed keeps the slot.
+void RemotePeer::end_flight(std::uint32_t slot) {
+  Request& request = requests_[slot];
+  if (!request.is_cancelled || request.is_credited) return free_slot(slot);
+  request.state = Request::State::withdrawn;
+  request.task = nullptr;
 }
 
 void RemotePeer::free_slot(std::uint32_t slot) {

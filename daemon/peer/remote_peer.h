@@ -62,6 +62,8 @@ class RemotePeer final : public LinkObserver {
     enum class State : std::uint8_t { free, flying, withdrawn };
     State state = State::free;
     bool is_large = false;
+    bool is_cancelled = false;  // CANCEL is sent; the slot is free once its CREDIT is back and its landing has ended
+    bool is_credited = false;
     std::uint32_t generation = 0;
     ReadTask* task = nullptr;
     ReadTask::Slice slice;
@@ -92,6 +94,7 @@ class RemotePeer final : public LinkObserver {
   void fail_queued(Status status);
   Result<void> take_credit(std::span<const std::byte> message);
   std::optional<std::uint32_t> slot_of(std::uint64_t id, Request::State state) const;
+  void end_flight(std::uint32_t slot);
   void free_slot(std::uint32_t slot);
   void make_room(std::uint32_t credits);
   [[nodiscard]] bool has_small_room() const;

@@ -81,12 +81,14 @@ class Link {
   // Ids are the caller's, unique on this link while in use. `destination` lies in `memory`, at most
   // 4 GiB - 1. Fails with peer_down once the link is ending.
   virtual Result<LandingKey> post_landing(std::uint64_t id, std::span<std::byte> destination, Memory& memory) = 0;
-  // True: the landing is gone and nothing will be written. False: a transfer has begun (or bytes may
-  // still arrive); on_landed will come.
+  // True: the landing is gone and nothing will be written. False: a transfer has begun, or the hardware could still
+  // write; on_landed will come, with status cancelled where the peer gave the landing back.
   virtual bool withdraw_landing(std::uint64_t id) = 0;
 
-  // Moves `payload` (0 bytes and up, in `memory`) to the landing. `header` (up to kMaxHeader bytes) is
-  // copied. on_delivered comes once for each call that returned ok. peer_down once the link is ending.
+  // Moves `payload` (0 bytes and up, in `memory`) to the landing. `key` came in a message over this link: where it
+  // names no open landing, on_delivered says cancelled, or ok where the transport cannot know. `header` (up to
+  // kMaxHeader bytes) is copied. on_delivered comes once for each call that returned ok. peer_down once the link is
+  // ending.
   virtual Status deliver(std::uint64_t id, const LandingKey& key, std::span<const std::byte> header,
                          std::span<const std::byte> payload, Memory& memory, void* context) = 0;
 

@@ -95,6 +95,20 @@ suite_integration() {
 
 # --- The rest ------------------------------------------------------------------------------------------------------
 
+# Real RDMA verbs, in a guest.
+suite_vm() {
+  local code=0
+  build_cpp plain
+  build_go "$bin"
+  RDE_COUNT_FILE=$logs/$suite.count "$repo/tests/vm/run.sh" >"$logs/$suite.log" 2>&1 || code=$?
+  cat "$logs/$suite.log"
+  if [ "$code" -eq 77 ]; then
+    skip "$(sed -n 's/^SKIPPED: //p' "$logs/$suite.log")"
+    return
+  fi
+  return "$code"
+}
+
 suite_lint() {
   RDE_COUNT_FILE=$logs/$suite.count "$dev/lint.sh"
 }

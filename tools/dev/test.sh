@@ -9,17 +9,20 @@
 . "$dev/suites.sh"
 
 suites='plain asan tsan go checkptr integration lint demo'
+more_suites='vm'
 suite_seconds=1500
 
 only=
+extra=
 while [ $# -gt 0 ]; do
   case $1 in
     --only) only=${2:-} && shift ;;
     --only=*) only=${1#--only=} ;;
-    *) die 2 "unknown option '$1'; known: --only SUITE" ;;
+    --vm) extra=vm ;;
+    *) die 2 "unknown option '$1'; known: --only SUITE, --vm" ;;
   esac
   shift
-  [[ " $suites " == *" $only "* ]] || die 2 "unknown suite '$only'; known: $suites"
+  [[ " $suites $more_suites " == *" $only "* ]] || die 2 "unknown suite '$only'; known: $suites $more_suites"
 done
 
 need_packages build demo lint
@@ -57,7 +60,7 @@ run_suite() { # NAME
   table+=$(printf '%-12s %6d passed %4d failed %4d skipped %5d s' "$name" "$p" "$f" "$s" $((SECONDS - began)))$'\n'
 }
 
-for name in ${only:-$suites}; do
+for name in ${only:-$suites} $extra; do
   run_suite "$name"
 done
 

@@ -4,9 +4,11 @@ package harness
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -154,12 +156,28 @@ func (p *Process) Log() string {
 // PID of the program.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Signal sends a signal to the program.
+// Signal sends a signal to the program. After SIGSTOP every thread of it stands.
 func (p *Process) Signal(signal syscall.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
 		p.t.Fatalf("signal %v: %v", signal, err)
 	}
+	if signal == syscall.SIGSTOP {
+		Eventually(p.t, "every thread stands", p.stands)
+	}
+}
+
+// stands: on another processor a thread goes on for a while after the signal was sent.
+func (p *Process) stands() bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
+	if err != nil || len(threads) == 0 {
+		p.t.Fatalf("the threads of %d: %v, %v", p.PID(), threads, err)
+	}
+	return !slices.ContainsFunc(threads, func(thread string) bool {
+		status, err := os.ReadFile(thread)
+		_, state, _ := bytes.Cut(status, []byte(") "))
+		return err == nil && !bytes.HasPrefix(state, []byte("T"))
+	})
 }
 
 // Kill ends the program as kill -9 does, and waits until it is gone.

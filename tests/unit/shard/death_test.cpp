@@ -11,6 +11,7 @@
 #include "raw_channel.h"
 #include "rig.h"
 #include "support/scale.h"
+#include "support/stop_process.h"
 
 using namespace rde;
 using namespace rde::test;
@@ -82,7 +83,7 @@ TEST_CASE("a client stopped by a signal is not dead, and stops nobody") {
   Helper stopped;
   REQUIRE(stopped.ask("attach " + rig.socket()) == "attached 2");
   REQUIRE(stopped.ask("read 50") == "submitted 50");
-  stopped.signal(SIGSTOP);
+  stop_process(stopped.pid());
   check_served(*healthy);
   usleep(100'000);
   check_served(*healthy);

@@ -4,7 +4,9 @@
 using namespace rde;
 using namespace rde::test;
 
-#if RDE_HAS_UCX
+#if defined(RDE_ONLY_VERBS)
+#define EVERY_PAIR VerbsPair
+#elif RDE_HAS_UCX
 #define EVERY_PAIR SimPair, TcpPair
 #else
 #define EVERY_PAIR SimPair
@@ -41,6 +43,7 @@ TEST_CASE_TEMPLATE("payloads of every size land whole with their header", Pair, 
         joined.to_storage->post_landing(++id, joined.gateway_arena.bytes().first(size), *joined.gateway_memory);
     REQUIRE(key);
     CHECK(key->length == size);
+    joined.hand_over(*key);
     const std::string header(id * 5, 'h');
     REQUIRE(joined.to_gateway->deliver(id, *key, bytes_of(header), joined.storage_arena.bytes().first(size),
                                        *joined.storage_memory, nullptr) == Status::ok);
@@ -56,6 +59,7 @@ TEST_CASE_TEMPLATE("payloads of every size land whole with their header", Pair, 
 TEST_CASE_TEMPLATE("a landing takes less than it has room for", Pair, EVERY_PAIR) {
   Joined<Pair> joined;
   const auto key = joined.to_storage->post_landing(1, joined.gateway_arena.bytes().first(8192), *joined.gateway_memory);
+  joined.hand_over(*key);
   REQUIRE(joined.to_gateway->deliver(1, *key, {}, joined.storage_arena.bytes().first(5), *joined.storage_memory,
                                      nullptr) == Status::ok);
   joined.until([&] { return joined.gateway.landed.contains(1); });
@@ -91,6 +95,7 @@ TEST_CASE_TEMPLATE("a withdrawn landing is never written, and the link goes on",
 
     const auto wanted =
         joined.to_storage->post_landing(2, joined.gateway_arena.bytes().last(size), *joined.gateway_memory);
+    joined.hand_over(*wanted);
     give(2, *wanted);
     joined.until([&] { return joined.gateway.landed.contains(2); });
     CHECK(joined.gateway.landed[2].status == Status::ok);
@@ -108,6 +113,7 @@ TEST_CASE_TEMPLATE("a key is good once, and a forged one writes nothing", Pair, 
     REQUIRE(joined.to_gateway->deliver(1, to, {}, joined.storage_arena.bytes().first(size), *joined.storage_memory,
                                        nullptr) == Status::ok);
   };
+  joined.hand_over(*key);
   give({key->address + 1, key->key, 4096}, 4096);
   give({key->address, key->key, 1 << 20}, 4097);  // longer than the landing
   give({key->address, key->key, 1 << 20}, 1 << 20);
@@ -128,6 +134,7 @@ TEST_CASE_TEMPLATE("a key is good once, and a forged one writes nothing", Pair, 
 TEST_CASE_TEMPLATE("withdrawing a landing that a transfer has begun on answers false, and it lands", Pair, EVERY_PAIR) {
   Joined<Pair> joined(16 << 20);
   const auto key = joined.to_storage->post_landing(9, joined.gateway_arena.bytes(), *joined.gateway_memory);
+  joined.hand_over(*key);
   REQUIRE(joined.to_gateway->deliver(9, *key, {}, joined.storage_arena.bytes(), *joined.storage_memory, nullptr) ==
           Status::ok);
   joined.until([&] { return joined.gateway.landed.contains(9); });
@@ -158,6 +165,7 @@ TEST_CASE_TEMPLATE("closing from either side ends both, landings first, each onc
 TEST_CASE_TEMPLATE("closing amid a transfer ends it on both sides", Pair, EVERY_PAIR) {
   Joined<Pair> joined(16 << 20);
   const auto key = joined.to_storage->post_landing(1, joined.gateway_arena.bytes(), *joined.gateway_memory);
+  joined.hand_over(*key);
   REQUIRE(joined.to_gateway->deliver(1, *key, {}, joined.storage_arena.bytes(), *joined.storage_memory, nullptr) ==
           Status::ok);
   joined.pair.step();
@@ -182,7 +190,7 @@ TEST_CASE_TEMPLATE("an acceptor can refuse a link", Pair, EVERY_PAIR) {
   Ends storage, gateway;
   Pair pair;
   storage.accepts = false;
-  const auto where = pair.storage().listen(*resolve({"127.0.0.1", 0}), storage);
+  const auto where = pair.storage().listen(Pair::any_port(), storage);
   REQUIRE(pair.gateway().connect(*where, gateway));
   step_until(pair, [&] { return gateway.down.size() == 1; });
   CHECK(storage.up.empty());

@@ -10,6 +10,10 @@
 #if RDE_HAS_UCX
 #include "transport/ucx/ucx_transport.h"
 #endif
+#ifdef RDE_ONLY_VERBS
+#include "transport/verbs/verbs_device.h"
+#include "transport/verbs/verbs_transport.h"
+#endif
 
 namespace rde::test {
 
@@ -24,6 +28,7 @@ class SimPair {
     storage_.progress(time_);
     gateway_.progress(time_);
   }
+  static SocketAddress any_port() { return *resolve({"127.0.0.1", 0}); }
   static SocketAddress nobody() { return *resolve({"127.0.0.1", 9}); }
 
  private:
@@ -48,11 +53,40 @@ class TcpPair {
     storage_->progress(now_ns());
     gateway_->progress(now_ns());
   }
+  static SocketAddress any_port() { return *resolve({"127.0.0.1", 0}); }
   static SocketAddress nobody() { return *resolve({"127.0.0.1", 9}); }
 
  private:
   std::unique_ptr<UcxTransport> storage_ = tcp_transport();
   std::unique_ptr<UcxTransport> gateway_ = tcp_transport();
+};
+#endif
+
+#ifdef RDE_ONLY_VERBS
+inline std::unique_ptr<VerbsTransport> verbs_transport(Nanoseconds connect_timeout = 5 * kSecond) {
+  auto transport = VerbsTransport::create({.device = {}, .connect_timeout = connect_timeout});
+  REQUIRE_MESSAGE(transport, transport.error().text);
+  return std::move(*transport);
+}
+
+class VerbsPair {
+ public:
+  Transport& storage() { return *storage_; }
+  Transport& gateway() { return *gateway_; }
+  void step() {
+    storage_->progress(now_ns());
+    gateway_->progress(now_ns());
+  }
+  // rdma_cm finds no device on loopback: an address of the first device.
+  static SocketAddress any_port() { return verbs_addresses({}).at(0); }
+  static SocketAddress nobody() {
+    const std::string text = any_port().text();
+    return *resolve({text.substr(0, text.rfind(':')), 9});
+  }
+
+ private:
+  std::unique_ptr<VerbsTransport> storage_ = verbs_transport();
+  std::unique_ptr<VerbsTransport> gateway_ = verbs_transport();
 };
 #endif
 
@@ -83,7 +117,7 @@ struct Joined {
   explicit Joined(std::size_t arena = 2 << 20) : storage_arena(arena), gateway_arena(arena) {
     storage_memory = *pair.storage().add_memory(storage_arena.bytes());
     gateway_memory = *pair.gateway().add_memory(gateway_arena.bytes());
-    auto listening = pair.storage().listen(*resolve({"127.0.0.1", 0}), storage);
+    auto listening = pair.storage().listen(Pair::any_port(), storage);
     REQUIRE_MESSAGE(listening, listening.error().text);
     where = *listening;
     to_storage = *pair.gateway().connect(where, gateway);
@@ -98,6 +132,13 @@ struct Joined {
   void until(Condition condition) {
     step_until(pair, condition);
   }
+  // The owner learns of a key from a message.
+  void hand_over(const LandingKey& key) {
+    const auto count = storage.messages.size();
+    REQUIRE(to_storage->send(std::as_bytes(std::span(&key, 1))) == Status::ok);
+    until([&] { return storage.messages.size() == count + 1; });
+    storage.messages.pop_back();
+  }
 };
 
 }  // namespace rde::test
@@ -105,4 +146,7 @@ struct Joined {
 TYPE_TO_STRING(rde::test::SimPair);
 #if RDE_HAS_UCX
 TYPE_TO_STRING(rde::test::TcpPair);
+#endif
+#ifdef RDE_ONLY_VERBS
+TYPE_TO_STRING(rde::test::VerbsPair);
 #endif

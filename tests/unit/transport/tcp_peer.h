@@ -1,4 +1,4 @@
-// What tcp_process_test.cpp and its other process agree on.
+// What tcp_process_test.cpp and verbs_process_test.cpp agree on with their other processes.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ struct Ask {
 };
 
 constexpr std::size_t kPeerArena = 16 << 20;
+constexpr std::size_t kVerbsArena = 4 << 20;  // an emulated machine moves and compares it
 constexpr unsigned kPeerSeed = 77;
 
 }  // namespace rde::test

@@ -1,14 +1,10 @@
 // UCX over TCP between processes: one is killed, stopped, or no UCX at all.
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <csignal>
-#include <cstdio>
-#include <filesystem>
 
+#include "child.h"
 #include "pairs.h"
 #include "support/scale.h"
 #include "tcp_peer.h"
@@ -19,52 +15,7 @@ using namespace rde::test;
 
 namespace {
 
-// A child that runs unit_tcp_peer; its stdout can be read.
-class Child {
- public:
-  explicit Child(const char* mode) {
-    const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "unit_tcp_peer";
-    int ends[2];
-    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-    posix_spawn_file_actions_t actions;
-    REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
-    REQUIRE(::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) == 0);
-    std::string path = program.string();
-    std::string argument = mode;
-    char* const arguments[] = {path.data(), argument.data(), nullptr};
-    // A signal to the pid of a child that is not there would reach others.
-    REQUIRE(::posix_spawn(&pid_, path.c_str(), &actions, nullptr, arguments, environ) == 0);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    output_ = ::fdopen(ends[0], "r");
-  }
-  ~Child() {
-    kill(SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    std::fclose(output_);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  void kill(int signal) const { ::kill(pid_, signal); }
-  std::string line() {
-    char text[256] = {};
-    REQUIRE(std::fgets(text, sizeof(text), output_) != nullptr);
-    return std::string(text, std::strcspn(text, "\n"));
-  }
-
- private:
-  pid_t pid_;
-  std::FILE* output_;
-};
-
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  DIR* directory = ::opendir("/proc/self/fd");
-  while (::readdir(directory) != nullptr) ++count;
-  ::closedir(directory);
-  return count;
-}
+constexpr const char* kPeerProgram = "unit_tcp_peer";
 
 // A gateway that reads from children.
 struct Reader {
@@ -130,18 +81,18 @@ int raw_connection(const SocketAddress& where) {
 
 TEST_CASE("another process gives bytes of every size") {
   Reader reader;
-  Child child("listen");
+  Child child(kPeerProgram, "listen");
   Link* link = reader.connect(child);
   for (const std::size_t size : {1UL, 4096UL, 65'536UL, 100'000UL, kPeerArena}) reader.check_good(link, size);
 }
 
 TEST_CASE("a killed peer ends its link and landings once, and only those") {
   Reader reader;
-  Child good("listen");
+  Child good(kPeerProgram, "listen");
   Link* survivor = reader.connect(good);
   std::size_t descriptors = 0;
   for (int round = 0; round < 12; ++round) {
-    Child victim("listen");
+    Child victim(kPeerProgram, "listen");
     Link* link = reader.connect(victim);
     const auto waiting =
         *link->post_landing(1'000'000 + static_cast<unsigned>(round), reader.arena.bytes().first(64), *reader.memory);
@@ -162,9 +113,9 @@ TEST_CASE("a killed peer ends its link and landings once, and only those") {
 
 TEST_CASE("a stopped peer is not dead") {
   Reader reader;
-  Child child("listen");
+  Child child(kPeerProgram, "listen");
   Link* link = reader.connect(child);
-  child.kill(SIGSTOP);
+  child.stop();
   const auto id = reader.ask(link, 1 << 20);
   reader.pass(kSecond);
   CHECK_FALSE(reader.ends.landed.contains(id));
@@ -177,11 +128,11 @@ TEST_CASE("a stopped peer is not dead") {
 TEST_CASE("a link to a stopped peer can be closed, also amid a transfer") {
   for (const Nanoseconds after : {Nanoseconds{0}, 500 * kMicrosecond, 2 * kMillisecond}) {
     Reader reader;
-    Child child("listen");
+    Child child(kPeerProgram, "listen");
     Link* link = reader.connect(child);
     const auto id = reader.ask(link, kPeerArena);
     reader.pass(after);
-    child.kill(SIGSTOP);
+    child.stop();
     link->close({Status::network_timeout, "given up"});
     reader.until([&] { return reader.ends.down.size() == 1; });
     CHECK(reader.ends.down[0].text == "given up");
@@ -359,13 +310,13 @@ TEST_CASE("connecting to something else than an engine says so") {
 
 TEST_CASE("a program that is started inherits no descriptor of UCX") {
   Joined<TcpPair> joined;
-  Child child("descriptors");
+  Child child(kPeerProgram, "descriptors");
   CHECK(child.line() == "0");
 }
 
 TEST_CASE("the five signals that UCX takes when it is loaded can be taken back" * doctest::skip(kSanitized)) {
   // A sanitizer has handlers of its own for some of them.
-  Child child("signals");
+  Child child(kPeerProgram, "signals");
   CHECK(child.line() == "default");
 }
 

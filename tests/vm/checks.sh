@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# In the guest: checks.sh BUILD_FOLDER PROGRAM_FOLDER RESULT_FOLDER
+# Writes `passed NAME` or `FAILED NAME` lines to RESULT_FOLDER/results, and logs beside it.
+set -uo pipefail
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=$1
+bin=$2
+out=$3
+. "$repo/tools/dev/processes.sh"
+trap stop_all EXIT
+
+check() { # NAME COMMAND...
+  local name=$1 log began=$SECONDS
+  shift
+  log=$out/${name//[^a-zA-Z0-9]/_}.log
+  if "$@" >"$log" 2>&1; then
+    echo "passed $name ($((SECONDS - began)) s)" | tee -a "$out/results"
+  else
+    echo "FAILED $name: $(tail -n 1 "$log")" | tee -a "$out/results"
+  fi
+}
+
+work=$(mktemp -d)
+address=192.0.2.1
+volumes=$work/volumes
+objects=$work/objects
+key=$work/key
+
+# Real SeaweedFS volumes, and one with larger objects: some need several slices.
+make_volumes() {
+  mkdir "$volumes" && cp "$repo"/tests/data/volumes/*.{dat,idx,vif} "$volumes" &&
+    "$repo/tools/dev/make_volume.py" "$volumes" 900 4096 65536 1048576 4194304 >"$work/made" &&
+    "$repo/tools/dev/objects.py" readable "$repo/tests/data/volumes/objects.jsonl" >"$objects" &&
+    cat "$work/made" >>"$objects" && (umask 077 && echo 'a key that both engines of this test share' >"$key")
+}
+
+start_storage() { # LOG PORT TRANSPORT
+  start "$work/$1" "$bin/rdma-engine" --socket "$work/storage.sock" --export "$volumes" --listen "$address:$2" \
+    --transport "$3" --psk-file "$key" --segment-size 8M --buffer-size 16M
+  storage_pid=$started
+  storage=$(ready "$storage_pid" "$work/$1" listen)
+}
+
+start_gateway() { # LOG TRANSPORT
+  start "$work/$1" "$bin/rdma-engine" --socket "$work/gateway.sock" --peer "$storage" --transport "$2" \
+    --psk-file "$key" --segment-size 16M
+  gateway_pid=$started
+  transport=$(ready "$gateway_pid" "$work/$1" transport)
+}
+
+read_objects() { # SECONDS
+  "$bin/ring-load" --socket "$work/gateway.sock" --objects "$objects" --mix read=100 --producers 2 --seconds "$1" --json
+}
+
+says() { # TEXT FILE
+  grep -qF -- "$1" "$2" || {
+    echo "no '$1' in $2:"
+    tail -n 5 "$2"
+    return 1
+  }
+}
+
+engines_are_joined() {
+  start_storage storage-1 0 verbs && start_gateway gateway verbs && [ "$transport" = verbs ] &&
+    within 30 says 'is ready' "$work/gateway.err" && says 'GID 1 roce_v2' "$work/gateway.err" && cat "$work/gateway.err"
+}
+
+capabilities_say_rdma() {
+  start "$work/sidecar" "$bin/rdma-sidecar" -p 0 -e "$work/gateway.sock" -v "http://127.0.0.1:1"
+  local http
+  http=$(ready "$started" "$work/sidecar" http) || return 1
+  within 20 curl -sf --max-time 10 -o "$work/capabilities" "http://$http/rdma/capabilities" || return 1
+  cat "$work/capabilities"
+  stop "$started"
+  grep -qE '"real_rdma": *true' "$work/capabilities"
+}
+
+killed_storage_is_survived() {
+  read_objects 8 >"$work/load" 2>&1 &
+  local load=$!
+  sleep 3
+  stop "$storage_pid" KILL
+  within 30 says 'is down' "$work/gateway.err" || return 1
+  wait "$load" # its reads fail with a status; it must end
+  kill -0 "$gateway_pid" || return 1
+  cat "$work/load"
+  start_storage storage-2 "${storage##*:}" verbs || return 1
+  within 30 again_ready && read_objects 4
+}
+again_ready() { [ "$(grep -cF 'is ready' "$work/gateway.err")" -ge 2 ]; }
+
+ends_politely() {
+  kill -TERM "$gateway_pid" && wait "$gateway_pid" && kill -TERM "$storage_pid" && wait "$storage_pid"
+}
+
+auto_takes_verbs() {
+  start_storage storage-3 0 auto && start_gateway gateway-3 auto && [ "$transport" = verbs ] && read_objects 2 &&
+    says 'transport verbs: rxe0 port 1' "$work/gateway-3.err"
+}
+
+auto_takes_tcp_beside_it() {
+  start "$work/tcp" "$bin/rdma-engine" --socket "$work/tcp.sock" --listen 127.0.0.1:0 --transport auto
+  [ "$(ready "$started" "$work/tcp" transport)" = tcp ] && says 'transport tcp, not verbs: 127.0.0.1' "$work/tcp.err"
+}
+
+uname -r
+check 'the conformance suite over verbs' "$build/tests/unit/transport/unit_verbs" --no-colors
+check 'volumes are made' make_volumes
+check 'two engines join over verbs' engines_are_joined
+check 'every object reads right over verbs' read_objects 8
+check 'capabilities say real RDMA' capabilities_say_rdma
+check 'a killed storage engine is survived, and read from again once it is back' killed_storage_is_survived
+check 'engines end politely' ends_politely
+check 'auto takes verbs where a device works' auto_takes_verbs
+check 'auto takes tcp where the address is on no device' auto_takes_tcp_beside_it
+check 'the kernel has nothing to complain about' bash -c '! dmesg | grep -E "BUG:|Oops|WARNING: CPU|rxe.*error"'
+cp "$work"/*.err "$out" 2>/dev/null
+! grep -q '^FAILED' "$out/results"
