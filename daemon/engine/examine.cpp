@@ -54,7 +54,8 @@ Finding check_transport(const Config& config) {
     finding.text = "none in this build; local volumes alone are served";
     return finding;
   }
-  finding.text = std::string((*transport)->name()) + " over " + (*transport)->device() + ", UCX " + transport_version();
+  const std::string name((*transport)->name());
+  finding.text = name + " over " + (*transport)->device() + ", version " + transport_version(name);
   return finding;
 }
 
