@@ -62,7 +62,7 @@ Result<void> clear_stale(const std::string& path, const std::string& option) {
     return refuse(path, "a socket is there already, and whether it is in use cannot be told: " +
                             listening.error().text + "; remove it or choose another " + option);
   }
-  if (*listening) return refuse(path, "another engine is listening there; choose another " + option);
+  if (*listening) return refuse(path, "another process is listening there; choose another " + option);
   if (::unlink(path.c_str()) != 0) return system_error("remove the stale socket " + path, errno);
   return {};
 }

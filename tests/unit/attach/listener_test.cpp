@@ -90,8 +90,8 @@ TEST_CASE("a live engine is never displaced") {
   // Neither is one that keeps no lock, nor one whose queue is full.
   const auto other = folder.file("other");
   const auto listening = listen_on(other, SOCK_SEQPACKET);
-  check_refused(other, {other, "another engine is listening"});
-  check_refused(other, {other, "another engine is listening"});
+  check_refused(other, {other, "another process is listening"});
+  check_refused(other, {other, "another process is listening"});
 }
 
 TEST_CASE("a socket of another kind that somebody uses stays") {
@@ -99,7 +99,7 @@ TEST_CASE("a socket of another kind that somebody uses stays") {
   for (const int type : {SOCK_STREAM, SOCK_DGRAM}) {
     const auto path = folder.file("kind" + std::to_string(type));
     const auto used = listen_on(path, type);
-    check_refused(path, {path, "cannot be told"});
+    check_refused(path, {path, "another process is listening"});
     CHECK(exists(path));
   }
 }
