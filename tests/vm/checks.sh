@@ -23,15 +23,17 @@ check() { # NAME COMMAND...
 work=$(mktemp -d)
 address=192.0.2.1
 volumes=$work/volumes
-objects=$work/objects
+objects=$work/objects # as the volumes have them
+unpacked=$work/unpacked
 key=$work/key
 
 # Real SeaweedFS volumes, and one with larger objects: some need several slices.
 make_volumes() {
   mkdir "$volumes" && cp "$repo"/tests/data/volumes/*.{dat,idx,vif} "$volumes" &&
     "$repo/tools/dev/make_volume.py" "$volumes" 900 4096 65536 1048576 4194304 >"$work/made" &&
-    "$repo/tools/dev/objects.py" readable "$repo/tests/data/volumes/objects.jsonl" >"$objects" &&
-    cat "$work/made" >>"$objects" && (umask 077 && echo 'a key that both engines of this test share' >"$key")
+    "$repo/tools/dev/objects.py" stored "$repo/tests/data/volumes/objects.jsonl" >"$objects" &&
+    "$repo/tools/dev/objects.py" readable "$repo/tests/data/volumes/objects.jsonl" >"$unpacked" &&
+    tee -a "$unpacked" <"$work/made" >>"$objects" && (umask 077 && echo 'a key that both engines of this test share' >"$key")
 }
 
 start_storage() { # LOG PORT TRANSPORT
@@ -65,14 +67,32 @@ engines_are_joined() {
     within 30 says 'is ready' "$work/gateway.err" && says 'GID 1 roce_v2' "$work/gateway.err" && cat "$work/gateway.err"
 }
 
-capabilities_say_rdma() {
+# Nothing is behind the sidecar's fallback: what it answers came over verbs.
+start_sidecar() {
   start "$work/sidecar" "$bin/rdma-sidecar" -p 0 -e "$work/gateway.sock" -v "http://127.0.0.1:1"
-  local http
-  http=$(ready "$started" "$work/sidecar" http) || return 1
-  within 20 curl -sf --max-time 10 -o "$work/capabilities" "http://$http/rdma/capabilities" || return 1
+  sidecar_pid=$started
+  http=$(ready "$sidecar_pid" "$work/sidecar" http)
+}
+
+capabilities_say_rdma() {
+  start_sidecar && within 20 curl -sf --max-time 10 -o "$work/capabilities" "http://$http/rdma/capabilities" || return 1
   cat "$work/capabilities"
-  stop "$started"
   grep -qE '"real_rdma": *true' "$work/capabilities"
+}
+
+every_object_by_http() {
+  local fid size sum got count=0
+  while read -r fid size sum; do
+    got=$(curl -sf --max-time 60 "http://$http/read?file_id=$fid" | sha256sum) || return 1
+    [ "${got%% *}" = "$sum" ] || {
+      echo "$fid of $size bytes: ${got%% *}, not $sum"
+      return 1
+    }
+    count=$((count + 1))
+  done <"$unpacked"
+  stop "$sidecar_pid"
+  echo "$count objects"
+  [ "$count" -ge 10 ]
 }
 
 killed_storage_is_survived() {
@@ -99,7 +119,7 @@ auto_takes_verbs() {
 }
 
 auto_takes_tcp_beside_it() {
-  start "$work/tcp" "$bin/rdma-engine" --socket "$work/tcp.sock" --listen 127.0.0.1:0 --transport auto
+  start "$work/tcp" "$bin/rdma-engine" --socket "$work/tcp.sock" --export "$volumes" --listen 127.0.0.1:0 --transport auto
   [ "$(ready "$started" "$work/tcp" transport)" = tcp ] && says 'transport tcp, not verbs: 127.0.0.1' "$work/tcp.err"
 }
 
@@ -109,6 +129,7 @@ check 'volumes are made' make_volumes
 check 'two engines join over verbs' engines_are_joined
 check 'every object reads right over verbs' read_objects 8
 check 'capabilities say real RDMA' capabilities_say_rdma
+check 'every object through the sidecar has its SHA-256' every_object_by_http
 check 'a killed storage engine is survived, and read from again once it is back' killed_storage_is_survived
 check 'engines end politely' ends_politely
 check 'auto takes verbs where a device works' auto_takes_verbs

@@ -108,7 +108,7 @@ guest_run() { # SHARE COMMAND...
   local share=$1 status=0
   shift
   {
-    printf 'export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 HOME=/root\n'
+    printf 'export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 HOME=/root TMPDIR=/run/tmp\n'
     printf 'export RDE_VM_MTU=%q\n. %q/tests/vm/network.sh || exit 119\n' "${RDE_VM_MTU:-9000}" "$repo"
     printf '%q ' "$@"
     printf '\n'
