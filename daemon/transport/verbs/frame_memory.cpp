@@ -15,7 +15,7 @@ Result<std::unique_ptr<FrameMemory>> FrameMemory::open(ibv_pd* domain) {
   void* at = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return system_error("memory of a link's frames", errno);
   memory->bytes_.reset(static_cast<std::byte*>(at));
-  memory->registration_.reset(ibv_reg_mr(domain, at, kSize, IBV_ACCESS_LOCAL_WRITE));
+  memory->registration_.reset(ibv_reg_mr(domain, at, kSize, unsigned{IBV_ACCESS_LOCAL_WRITE}));
   if (!memory->registration_) {
     return verbs_error(Status::registration_failed, "registering a link's frames (check ulimit -l)", errno);
   }
