@@ -6,35 +6,15 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$1
 bin=$2
 out=$3
-. "$repo/tools/dev/processes.sh"
-trap stop_all EXIT
-
-check() { # NAME COMMAND...
-  local name=$1 log began=$SECONDS
-  shift
-  log=$out/${name//[^a-zA-Z0-9]/_}.log
-  if "$@" >"$log" 2>&1; then
-    echo "passed $name ($((SECONDS - began)) s)" | tee -a "$out/results"
-  else
-    echo "FAILED $name: $(tail -n 1 "$log")" | tee -a "$out/results"
-  fi
-}
+. "$repo/tests/vm/check.sh"
 
 work=$(mktemp -d)
 address=192.0.2.1
 volumes=$work/volumes
-objects=$work/objects # as the volumes have them
-unpacked=$work/unpacked
-key=$work/key
-
-# Real SeaweedFS volumes, and one with larger objects: some need several slices.
-make_volumes() {
-  mkdir "$volumes" && cp "$repo"/tests/data/volumes/*.{dat,idx,vif} "$volumes" &&
-    "$repo/tools/dev/make_volume.py" "$volumes" 900 4096 65536 1048576 4194304 >"$work/made" &&
-    "$repo/tools/dev/objects.py" stored "$repo/tests/data/volumes/objects.jsonl" >"$objects" &&
-    "$repo/tools/dev/objects.py" readable "$repo/tests/data/volumes/objects.jsonl" >"$unpacked" &&
-    tee -a "$unpacked" <"$work/made" >>"$objects" && (umask 077 && echo 'a key that both engines of this test share' >"$key")
-}
+objects=$out/objects # as the volumes have them
+unpacked=$out/unpacked
+key=$out/key
+cp -r "$out/volumes" "$volumes" # from a slow file system
 
 start_storage() { # LOG PORT TRANSPORT
   start "$work/$1" "$bin/rdma-engine" --socket "$work/storage.sock" --export "$volumes" --listen "$address:$2" \
@@ -54,45 +34,15 @@ read_objects() { # SECONDS
   "$bin/ring-load" --socket "$work/gateway.sock" --objects "$objects" --mix read=100 --producers 2 --seconds "$1" --json
 }
 
-says() { # TEXT FILE
-  grep -qF -- "$1" "$2" || {
-    echo "no '$1' in $2:"
-    tail -n 5 "$2"
-    return 1
-  }
-}
-
 engines_are_joined() {
   start_storage storage-1 0 verbs && start_gateway gateway verbs && [ "$transport" = verbs ] &&
     within 30 says 'is ready' "$work/gateway.err" && says 'GID 1 roce_v2' "$work/gateway.err" && cat "$work/gateway.err"
 }
 
-# Nothing is behind the sidecar's fallback: what it answers came over verbs.
-start_sidecar() {
-  start "$work/sidecar" "$bin/rdma-sidecar" -p 0 -e "$work/gateway.sock" -v "http://127.0.0.1:1"
-  sidecar_pid=$started
-  http=$(ready "$sidecar_pid" "$work/sidecar" http)
-}
-
 capabilities_say_rdma() {
-  start_sidecar && within 20 curl -sf --max-time 10 -o "$work/capabilities" "http://$http/rdma/capabilities" || return 1
+  start_sidecar "$work/gateway.sock" && within 20 curl -sf --max-time 10 -o "$work/capabilities" "http://$http/rdma/capabilities" || return 1
   cat "$work/capabilities"
   grep -qE '"real_rdma": *true' "$work/capabilities"
-}
-
-every_object_by_http() {
-  local fid size sum got count=0
-  while read -r fid size sum; do
-    got=$(curl -sf --max-time 60 "http://$http/read?file_id=$fid" | sha256sum) || return 1
-    [ "${got%% *}" = "$sum" ] || {
-      echo "$fid of $size bytes: ${got%% *}, not $sum"
-      return 1
-    }
-    count=$((count + 1))
-  done <"$unpacked"
-  stop "$sidecar_pid"
-  echo "$count objects"
-  [ "$count" -ge 10 ]
 }
 
 killed_storage_is_survived() {
@@ -125,15 +75,14 @@ auto_takes_tcp_beside_it() {
 
 uname -r
 check 'the conformance suite over verbs' "$build/tests/unit/transport/unit_verbs" --no-colors
-check 'volumes are made' make_volumes
 check 'two engines join over verbs' engines_are_joined
 check 'every object reads right over verbs' read_objects 8
 check 'capabilities say real RDMA' capabilities_say_rdma
-check 'every object through the sidecar has its SHA-256' every_object_by_http
+check 'every object through the sidecar has its SHA-256' every_object_by_http "$unpacked"
 check 'a killed storage engine is survived, and read from again once it is back' killed_storage_is_survived
 check 'engines end politely' ends_politely
 check 'auto takes verbs where a device works' auto_takes_verbs
 check 'auto takes tcp where the address is on no device' auto_takes_tcp_beside_it
-check 'the kernel has nothing to complain about' bash -c '! dmesg | grep -E "BUG:|Oops|WARNING: CPU|rxe.*error"'
+check 'the kernel has nothing to complain about' kernel_is_content
 cp "$work"/*.err "$out" 2>/dev/null
 ! grep -q '^FAILED' "$out/results"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Real RDMA verbs in a guest: builds it, boots it, runs checks.sh there, brings the results back to build/vm/results.
-# Prints a line for each check, and `N passed, N failed`. Exit codes: 0 good, 1 a check failed, 77 no guest can be had
+# Real RDMA verbs in guests: checks.sh runs in one, then pair_gateway.sh and pair_storage.sh in two that a wire joins. The
+# results are brought back to build/vm/results. RDE_VM_ONLY=one|pair runs a half. Prints a line for each check, and `N passed, N failed`. Exit codes: 0 good, 1 a check failed, 77 no guest can be had
 # on this machine (why is on stdout). The programs and unit tests are built already.
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/dev/common.sh"
 # shellcheck source=/dev/null
@@ -24,10 +24,63 @@ if [ ! -x "$unit/tests/unit/transport/unit_verbs" ]; then
   exit 77
 fi
 
+# Real volumes, and one with larger objects: some need several slices.
+make_volumes() {
+  mkdir "$share/volumes"
+  cp "$repo"/tests/data/volumes/*.{dat,idx,vif} "$share/volumes"
+  "$dev/make_volume.py" "$share/volumes" 900 4096 65536 1048576 4194304 >"$share/made"
+  "$dev/objects.py" stored "$repo/tests/data/volumes/objects.jsonl" >"$share/objects"
+  "$dev/objects.py" readable "$repo/tests/data/volumes/objects.jsonl" >"$share/unpacked"
+  tee -a "$share/unpacked" <"$share/made" >>"$share/objects"
+  (umask 077 && echo 'a key that both engines of this test share' >"$share/key")
+}
+
+# A frozen host neither answers nor closes anything: for SHARE/freeze its whole guest stands still for a while.
+freeze_on_demand() {
+  local qemu
+  until [ -e "$share/end" ]; do
+    if [ -e "$share/freeze" ]; then
+      rm "$share/freeze"
+      qemu=$(cat "$share/qemu-2")
+      kill -STOP "$qemu"
+      sleep 6
+      kill -CONT "$qemu"
+    fi
+    sleep 0.1
+  done
+}
+
+pair_run() {
+  local gateway storage freezer code=0
+  rm -f "$(guest_wire "$share")"
+  guest_run 1 "$share" bash "$repo/tests/vm/pair_gateway.sh" "$unit" "$bin" /run/share &
+  gateway=$!
+  for _ in $(seq 100); do
+    [ ! -S "$(guest_wire "$share")" ] || break
+    sleep 0.1
+  done
+  guest_run 2 "$share" bash "$repo/tests/vm/pair_storage.sh" "$bin" /run/share >"$share/storage.console" 2>&1 &
+  storage=$!
+  freeze_on_demand &
+  freezer=$!
+  wait "$gateway" || code=$?
+  : >"$share/end"
+  wait "$storage" || code=$?
+  wait "$freezer"
+  rm -f "$(guest_wire "$share")"
+  return "$code"
+}
+
 rm -rf "$results" "$share"
 mkdir -p "$results" "$share"
+make_volumes
 code=0
-guest_run "$share" bash "$repo/tests/vm/checks.sh" "$unit" "$bin" /run/share || code=$?
+case ${RDE_VM_ONLY:-all} in one | all)
+  guest_run 0 "$share" bash "$repo/tests/vm/checks.sh" "$unit" "$bin" /run/share || code=$?
+  ;;
+esac
+case ${RDE_VM_ONLY:-all} in pair | all) pair_run || code=$? ;; esac
+rm -rf "$share/volumes"
 cp -r "$share"/. "$results"
 if [ ! -s "$results/results" ]; then
   echo "the guest ran no check (exit code $code)"

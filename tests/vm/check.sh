@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+# Sourced in a guest by what runs there; $out is the folder of the results, $bin that of the programs.
+# Writes `passed NAME` or `FAILED NAME` lines to $out/results, and logs beside it.
+. "$repo/tools/dev/processes.sh"
+trap stop_all EXIT
+
+check() { # NAME COMMAND...
+  local name=$1 log began=$SECONDS
+  shift
+  log=$out/${name//[^a-zA-Z0-9]/_}.log
+  if "$@" >"$log" 2>&1; then
+    echo "passed $name ($((SECONDS - began)) s)" | tee -a "$out/results"
+  else
+    echo "FAILED $name: $(tail -n 1 "$log")" | tee -a "$out/results"
+  fi
+}
+
+says() { # TEXT FILE
+  grep -qF -- "$1" "$2" || {
+    echo "no '$1' in $2:"
+    tail -n 5 "$2"
+    return 1
+  }
+}
+
+# Nothing is behind the sidecar's fallback: what it answers came through the engine.
+start_sidecar() { # SOCKET
+  start "$work/sidecar" "$bin/rdma-sidecar" -p 0 -e "$1" -v "http://127.0.0.1:1"
+  sidecar_pid=$started
+  http=$(ready "$sidecar_pid" "$work/sidecar" http)
+}
+
+every_object_by_http() { # LIST
+  local fid size sum got count=0
+  while read -r fid size sum; do
+    got=$(curl -sf --max-time 60 "http://$http/read?file_id=$fid" | sha256sum) || return 1
+    [ "${got%% *}" = "$sum" ] || {
+      echo "$fid of $size bytes: ${got%% *}, not $sum"
+      return 1
+    }
+    count=$((count + 1))
+  done <"$1"
+  stop "$sidecar_pid"
+  echo "$count objects"
+  [ "$count" -ge 10 ]
+}
+
+kernel_is_content() {
+  ! dmesg | grep -E "BUG:|Oops|WARNING: CPU|rxe.*error"
+}
