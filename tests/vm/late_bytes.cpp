@@ -3,7 +3,9 @@
 //
 //   late_bytes SOCKET VID,FID LENGTH SECONDS DEADLINE_MS
 //
-// Prints one JSON object. Exit codes: 0 every read ended and no byte came late, 1 not so, 2 usage.
+// Prints `reading` once reads go well, and at the end one JSON object: when reads have failed, gone on, and been
+// watched for a while, or after SECONDS. Exit codes: 0 all that happened, every read ended, and no byte came late; 1
+// not so; 2 usage.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -22,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kSegment = std::uint64_t{128} << 20;
 constexpr std::uint32_t kInFlight = 4;
-constexpr std::size_t kWatched = 48;
+constexpr std::size_t kWatched = 16;
 constexpr std::byte kMark{0xA5};
 
 class Watch {
@@ -32,8 +34,9 @@ class Watch {
     for (std::uint32_t i = 0; i < kInFlight; ++i) reads_.push_back({});
   }
 
-  void run_until(Nanoseconds end) {
-    while (now_ns() < end) {
+  void run(Nanoseconds bound) {
+    const Nanoseconds end = now_ns() + bound;
+    while (now_ns() < end && !is_done()) {
       submit_idle();
       take_completions(std::min(end, now_ns() + 50 * kMillisecond));
     }
@@ -45,19 +48,25 @@ class Watch {
     for (const auto& buffer : watched_) {
       dirty += static_cast<std::uint64_t>(std::ranges::count_if(buffer.bytes, [](std::byte b) { return b != kMark; }));
     }
-    const nlohmann::json figures{{"ok", ok_},
-                                 {"ok_after_failure", ok_after_failure_},
-                                 {"failed", failed_},
-                                 {"quarantined", quarantined_},
-                                 {"watched", watched_.size()},
-                                 {"late_bytes", dirty},
-                                 {"never_ended", flying_},
-                                 {"latest_status_ms_after_deadline", latest_ / kMillisecond}};
+    const nlohmann::json figures{
+        {"ok", ok_},
+        {"ok_after_failure", ok_after_failure_},
+        {"failed", failed_},
+        {"quarantined", quarantined_},
+        {"watched", watched_.size()},
+        {"late_bytes", dirty},
+        {"never_ended", flying_},
+        {"latest_status_ms_after_deadline", static_cast<std::int64_t>(latest_ / kMillisecond)}};
     std::puts(figures.dump().c_str());
-    return dirty == 0 && flying_ == 0;
+    return dirty == 0 && flying_ == 0 && is_done();
   }
 
  private:
+  [[nodiscard]] bool is_done() const {
+    constexpr std::uint64_t kEnough = 8;
+    return !watched_.empty() && ok_after_failure_ >= kEnough && now_ns() > watched_since_ + 5 * kSecond;
+  }
+
   struct Read {
     Buffer buffer;
     Nanoseconds deadline = 0;
@@ -75,7 +84,7 @@ class Watch {
           .needle = object_.key, .volume = object_.volume, .cookie = object_.cookie, .offset = 0};
       const Nanoseconds deadline = now_ns() + patience_;
       rde_request request{.op = RDE_OP_OBJECT_READ,
-                          .deadline = static_cast<std::uint64_t>(deadline),
+                          .deadline_ns = static_cast<std::uint64_t>(deadline),
                           .buffer_page = buffer->page,
                           .length = length_};
       __builtin_memcpy(request.args, &args, sizeof args);
@@ -103,21 +112,23 @@ class Watch {
     if (!reaped.returns_buffer) ++quarantined_;
     latest_ = std::max(latest_, now_ns() - read.deadline);
     if (reaped.status == Status::ok) {
-      ++ok_;
-      ok_after_failure_ += failed_.empty() ? 0 : 1;
+      if (++ok_ == 1) std::puts("reading"), std::fflush(stdout);
+      ok_after_failure_ += watched_.empty() ? 0 : 1;
       return;
     }
     ++failed_[std::string(name_of(reaped.status))];
     pause_until_ = now_ns() + 20 * kMillisecond;
   }
 
-  // What failed is marked, and never used again.
+  // What failed on its way is marked, and never used again.
   void returned(Read& read) {
     read.flying = false;
     --flying_;
-    if (read.status == Status::ok || watched_.size() >= kWatched) return client_.release(read.buffer);
+    const bool was_sent = read.status != Status::ok && read.status != Status::volume_not_found;
+    if (!was_sent || watched_.size() >= kWatched) return client_.release(read.buffer);
     std::ranges::fill(read.buffer.bytes, kMark);
     watched_.push_back(read.buffer);
+    watched_since_ = now_ns();
   }
 
   Client& client_;
@@ -132,6 +143,7 @@ class Watch {
   std::uint64_t ok_after_failure_ = 0;
   std::uint64_t quarantined_ = 0;
   std::uint32_t flying_ = 0;
+  Nanoseconds watched_since_ = 0;
   Nanoseconds latest_ = -3600 * kSecond;
   Nanoseconds pause_until_ = 0;
 };
@@ -151,6 +163,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   Watch watch(**client, *object, static_cast<std::uint32_t>(std::atoi(argv[3])), std::atoi(argv[5]) * kMillisecond);
-  watch.run_until(now_ns() + std::atoi(argv[4]) * kSecond);
+  watch.run(std::atoi(argv[4]) * kSecond);
   return watch.report() ? 0 : 1;
 }

@@ -9,48 +9,54 @@ out=$3
 . "$repo/tests/vm/check.sh"
 work=$(mktemp -d)
 socket=$work/gateway.sock
-log=$work/pair-gateway
+gateway_log=$work/pair-gateway
 largest=$(sort -k2,2n "$out/objects" | tail -n 1)
 
 join() {
   within 120 [ -s "$out/storage-listens" ] || return 1
-  start "$log" "$bin/rdma-engine" --socket "$socket" --peer 192.0.2.2:18515 --transport verbs --psk-file "$out/key" \
+  start "$gateway_log" "$bin/rdma-engine" --socket "$socket" --peer 192.0.2.2:18515 --transport verbs --psk-file "$out/key" \
     --segment-size 16M
   gateway=$started
-  ready "$gateway" "$log" transport && within 60 times_ready 1
+  ready "$gateway" "$gateway_log" transport && within 60 says 'is ready' "$gateway_log.err"
 }
-times_ready() { [ "$(grep -cF 'is ready' "$log.err")" -ge "$1" ]; }
 
+# soft-RoCE loses a connection now and then where the wire drops packets: then reads fail with a status, and are asked
+# for again. Never may a byte be wrong.
 read_objects() { # SECONDS
-  "$bin/ring-load" --socket "$socket" --objects "$out/objects" --mix read=100 --producers 2 --seconds "$1" --json
+  within 60 read_once "$1"
+}
+read_once() {
+  local code=0
+  "$bin/ring-load" --socket "$socket" --objects "$out/objects" --mix read=100 --producers 2 --seconds "$1" --json || code=$?
+  [ "$code" -eq 0 ] || echo "again, after exit code $code"
+  return "$code"
 }
 
 read_by_http() { start_sidecar "$socket" && every_object_by_http "$out/unpacked"; }
 
 # Reads the largest object while something is done to its host: reads must fail, then go on, and no byte come late.
-read_while() { # TIMES_READY_BEFORE NAME_OF_A_FILE_THAT_BRINGS_IT
-  local fid size reader
+read_while() { # NAME_OF_A_FILE_THAT_BRINGS_IT
+  local fid size reader code=0
   read -r fid size _ <<<"$largest"
-  "$build/tests/vm/late_bytes" "$socket" "$fid" "$size" 25 1500 >"$work/late" 2>&1 &
+  "$build/tests/vm/late_bytes" "$socket" "$fid" "$size" 120 1500 >"$work/late" 2>&1 &
   reader=$!
-  sleep 4
-  : >"$out/$2"
-  wait "$reader" || {
-    cat "$work/late"
-    return 1
-  }
+  within 60 says reading "$work/late" || return 1
+  sleep 1
+  : >"$out/$1"
+  wait "$reader" || code=$?
   cat "$work/late"
-  grep -qE '"late_bytes":0,' "$work/late" && grep -qE '"watched":[1-9]' "$work/late" &&
-    grep -qE '"ok_after_failure":[1-9]' "$work/late" && times_ready $(($1 + 1)) && read_objects 3
+  [ "$code" -eq 0 ] && read_objects 3
 }
+
+ends_politely() { kill -TERM "$gateway" && wait "$gateway"; }
 
 uname -r
 check 'pair: engines of two hosts join over verbs' join
 check 'pair: every object reads right' read_objects 6
 check 'pair: every object through the sidecar has its SHA-256' read_by_http
-check 'pair: a storage engine is killed in a transfer; no byte comes late, and reads go on' read_while 1 kill
-check 'pair: a storage host freezes in a transfer; no byte comes late, and reads go on' read_while 2 freeze
-check 'pair: the gateway ends politely' bash -c "kill -TERM $gateway" && wait "$gateway"
+check 'pair: a storage engine is killed in a transfer; no byte comes late, and reads go on' read_while kill
+check 'pair: a storage host freezes in a transfer; no byte comes late, and reads go on' read_while freeze
+check 'pair: the gateway ends politely' ends_politely
 check 'pair: the kernel has nothing to complain about' kernel_is_content
 : >"$out/end"
 cp "$work"/*.err "$work/late" "$out"
