@@ -23,6 +23,21 @@ says() { # TEXT FILE
   }
 }
 
+# Reads objects at random and checks each byte. soft-RoCE loses a connection now and then, where packets are dropped or
+# the machine is busy: then reads fail with a status, and all is read once more. A wrong byte ends it at once.
+read_right() { # SOCKET SECONDS
+  local try
+  for try in 1 2 3 4; do
+    "$bin/ring-load" --socket "$1" --objects "$out/objects" --mix read=100 --producers 2 --seconds "$2" --json \
+      >"$work/load" 2>&1 && cat "$work/load" && return 0
+    cat "$work/load"
+    grep -qE '"wrong": *0,' "$work/load" || return 1
+    echo "reads failed in run $try"
+    sleep 2
+  done
+  return 1
+}
+
 # Nothing is behind the sidecar's fallback: what it answers came through the engine.
 start_sidecar() { # SOCKET
   start "$work/sidecar" "$bin/rdma-sidecar" -p 0 -e "$1" -v "http://127.0.0.1:1"

@@ -11,7 +11,6 @@ out=$3
 work=$(mktemp -d)
 address=192.0.2.1
 volumes=$work/volumes
-objects=$out/objects # as the volumes have them
 unpacked=$out/unpacked
 key=$out/key
 cp -r "$out/volumes" "$volumes" # from a slow file system
@@ -30,10 +29,6 @@ start_gateway() { # LOG TRANSPORT
   transport=$(ready "$gateway_pid" "$work/$1" transport)
 }
 
-read_objects() { # SECONDS
-  "$bin/ring-load" --socket "$work/gateway.sock" --objects "$objects" --mix read=100 --producers 2 --seconds "$1" --json
-}
-
 engines_are_joined() {
   start_storage storage-1 0 verbs && start_gateway gateway verbs && [ "$transport" = verbs ] &&
     within 30 says 'is ready' "$work/gateway.err" && says 'GID 1 roce_v2' "$work/gateway.err" && cat "$work/gateway.err"
@@ -46,16 +41,16 @@ capabilities_say_rdma() {
 }
 
 killed_storage_is_survived() {
-  read_objects 8 >"$work/load" 2>&1 &
+  read_right "$work/gateway.sock" 8 >"$work/loads" 2>&1 &
   local load=$!
   sleep 3
   stop "$storage_pid" KILL
   within 30 says 'is down' "$work/gateway.err" || return 1
   wait "$load" # its reads fail with a status; it must end
   kill -0 "$gateway_pid" || return 1
-  cat "$work/load"
+  cat "$work/loads"
   start_storage storage-2 "${storage##*:}" verbs || return 1
-  within 30 again_ready && read_objects 4
+  within 30 again_ready && read_right "$work/gateway.sock" 4
 }
 again_ready() { [ "$(grep -cF 'is ready' "$work/gateway.err")" -ge 2 ]; }
 
@@ -64,7 +59,7 @@ ends_politely() {
 }
 
 auto_takes_verbs() {
-  start_storage storage-3 0 auto && start_gateway gateway-3 auto && [ "$transport" = verbs ] && read_objects 2 &&
+  start_storage storage-3 0 auto && start_gateway gateway-3 auto && [ "$transport" = verbs ] && read_right "$work/gateway.sock" 2 &&
     says 'transport verbs: rxe0 port 1' "$work/gateway-3.err"
 }
 
@@ -76,7 +71,7 @@ auto_takes_tcp_beside_it() {
 uname -r
 check 'the conformance suite over verbs' "$build/tests/unit/transport/unit_verbs" --no-colors
 check 'two engines join over verbs' engines_are_joined
-check 'every object reads right over verbs' read_objects 8
+check 'every object reads right over verbs' read_right "$work/gateway.sock" 8
 check 'capabilities say real RDMA' capabilities_say_rdma
 check 'every object through the sidecar has its SHA-256' every_object_by_http "$unpacked"
 check 'a killed storage engine is survived, and read from again once it is back' killed_storage_is_survived

@@ -20,18 +20,6 @@ join() {
   ready "$gateway" "$gateway_log" transport && within 60 says 'is ready' "$gateway_log.err"
 }
 
-# soft-RoCE loses a connection now and then where the wire drops packets: then reads fail with a status, and are asked
-# for again. Never may a byte be wrong.
-read_objects() { # SECONDS
-  within 60 read_once "$1"
-}
-read_once() {
-  local code=0
-  "$bin/ring-load" --socket "$socket" --objects "$out/objects" --mix read=100 --producers 2 --seconds "$1" --json || code=$?
-  [ "$code" -eq 0 ] || echo "again, after exit code $code"
-  return "$code"
-}
-
 read_by_http() { start_sidecar "$socket" && every_object_by_http "$out/unpacked"; }
 
 # Reads the largest object while something is done to its host: reads must fail, then go on, and no byte come late.
@@ -45,14 +33,14 @@ read_while() { # NAME_OF_A_FILE_THAT_BRINGS_IT
   : >"$out/$1"
   wait "$reader" || code=$?
   cat "$work/late"
-  [ "$code" -eq 0 ] && read_objects 3
+  [ "$code" -eq 0 ] && read_right "$socket" 3
 }
 
 ends_politely() { kill -TERM "$gateway" && wait "$gateway"; }
 
 uname -r
 check 'pair: engines of two hosts join over verbs' join
-check 'pair: every object reads right' read_objects 6
+check 'pair: every object reads right' read_right "$socket" 6
 check 'pair: every object through the sidecar has its SHA-256' read_by_http
 check 'pair: a storage engine is killed in a transfer; no byte comes late, and reads go on' read_while kill
 check 'pair: a storage host freezes in a transfer; no byte comes late, and reads go on' read_while freeze
