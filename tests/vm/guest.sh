@@ -62,7 +62,9 @@ guest_extract() { # VMLINUZ TO
 }
 
 guest_unpack_kernel() { # PACKAGE
-  local version=${1#linux-image-} unpacked=$vm/unpacked module file to
+  local version unpacked=$vm/unpacked module file to
+  version=${1#linux-image-}
+  version=${version%-unsigned}
   note "kernel package $1"
   rm -rf "$unpacked" "$vm/modules" "$vm/kernel.package"
   mkdir -p "$unpacked/download"
