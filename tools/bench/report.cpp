@@ -47,21 +47,32 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
 Outcome judge(const MeasureSpec& spec, std::string placement, const std::vector<Round>& rounds) {
   Outcome outcome{.spec = &spec, .placement = std::move(placement)};
   std::vector<double> samples, references, ratios;
+  unsigned dropped = 0;
   for (const auto& round : rounds) {
     samples.insert(samples.end(), round.samples.begin(), round.samples.end());
     references.insert(references.end(), round.reference.begin(), round.reference.end());
     if (outcome.note.empty()) outcome.note = round.note;
+    dropped += round.dropped;
     if (round.samples.empty() || round.reference.empty()) continue;
     // Both of one round: what the machine did to one of them, it did to the other.
     if (const double reference = median_of(round.reference); reference > 0) {
       ratios.push_back(median_of(round.samples) / reference);
     }
   }
+  if (dropped != 0) {
+    add_note(outcome, std::to_string(dropped) + " windows dropped: a side was off its processor meanwhile");
+  }
+  if (spec.better == Better::lower) outcome.percentiles = percentiles_of(samples);
   outcome.summary = summarize(std::move(samples), spec.better);
   if (!references.empty()) outcome.reference = median_of(std::move(references));
   if (!ratios.empty()) outcome.ratio = median_of(std::move(ratios));
   if (outcome.summary.n != 0) outcome.ok = reaches(spec.aim, outcome.summary, outcome.ratio);
   return outcome;
+}
+
+void add_note(Outcome& outcome, const std::string& text) {
+  if (!outcome.note.empty() && !text.empty()) outcome.note += "; ";
+  outcome.note += text;
 }
 
 Outcome skipped(const MeasureSpec& spec, std::string placement, const Error& why) {
@@ -110,13 +121,13 @@ nlohmann::ordered_json to_json(const Outcome& outcome) {
 
 void print_table(std::ostream& out, const std::vector<Outcome>& outcomes) {
   if (outcomes.empty()) return;
-  out << std::left << std::setw(19) << "measure" << std::setw(17) << "placement" << std::setw(6) << "unit" << std::right
+  out << std::left << std::setw(29) << "measure" << std::setw(21) << "placement" << std::setw(6) << "unit" << std::right
       << std::setw(8) << "n" << std::setw(11) << "min" << std::setw(11) << "median" << std::setw(11) << "p99"
       << std::setw(11) << "reference" << std::setw(8) << "ratio"
       << "  aim\n";
   for (const auto& outcome : outcomes) {
     const auto& summary = outcome.summary;
-    out << std::left << std::setw(19) << outcome.spec->name << std::setw(17) << outcome.placement << std::setw(6)
+    out << std::left << std::setw(29) << outcome.spec->name << std::setw(21) << outcome.placement << std::setw(6)
         << outcome.spec->unit << std::right;
     if (summary.n == 0) {
       out << (outcome.failed ? "  FAILED: " : "  skipped: ") << outcome.note << '\n';

@@ -9,10 +9,13 @@
 
 #include "base/crc32c.h"
 #include "bench/measures.h"
+#include "bench/plot.h"
+#include "bench/rate.h"
 #include "bench/report.h"
 #include "bench/rounds.h"
 #include "bench/sampler.h"
-#include "bench/unix_echo.h"
+#include "bench/switch_watch.h"
+#include "bench/ucx_perftest.h"
 #include "bench/volume_file.h"
 #include "seaweed/needle.h"
 #include "test_engine.h"
@@ -94,6 +97,7 @@ TEST_CASE("what a hand-over takes tells near processors from far ones, whatever 
   CHECK(seen_placement(two, {9'000, 310}) == "two cores, far");
   CHECK(seen_placement({.client = 0, .engine = 0, .label = "same core"}, {3'000}) == "same core");
   CHECK(seen_placement(two, {}) == "two cores");
+  CHECK(seen_placement(two, {9'000, 70'000}) == "two cores, not seen");
 }
 
 TEST_CASE("a measure whose reference is missing has its figures, no ratio, no verdict, and says why") {
@@ -176,6 +180,24 @@ TEST_CASE("a program that prints samples is read, and one that fails is told of 
   CHECK(find_in_path("no-such-program").empty());
 }
 
+TEST_CASE("the last figures of ucx_perftest count, also of one that was cut off") {
+  const std::string begun =
+      "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
+      "[thread 0]  12,41976.102,44332.325,44332.325,0.09,0.09,23,23\n"
+      "[thread 0] 358,12.573,1641.673,7262.574,2.38,0.54,609,138\n";
+  REQUIRE(perftest_figures(begun).size() == 8);
+  CHECK(perftest_figures(begun)[1] == 12.573);
+  CHECK(perftest_figures(begun + "   10000,6.5,7.5,7.0,500.25,450.5,1000,900\n")[5] == 450.5);
+  CHECK(perftest_figures(begun + "[thread 0] 400,12.5").at(0) == 358);
+  CHECK(perftest_figures("Waiting for connection...\n").empty());
+}
+
+TEST_CASE("a program that closes its output and goes on is not waited for") {
+  auto silent = Child::start({"/bin/sh", "-c", "exec >&-; exec sleep 100"}, "/dev/null");
+  REQUIRE(silent);
+  CHECK((*silent)->wait_for_end(200 * kMillisecond).error().status == Status::deadline_exceeded);
+}
+
 TEST_CASE("a value of a ready line ends at the next space") {
   CHECK(value_in("ready socket=/a b=c listen=127.0.0.1:5", "listen=") == "127.0.0.1:5");
   CHECK(value_in("ready socket=/a listen=-", "socket=") == "/a");
@@ -198,15 +220,82 @@ TEST_CASE("the volume of the measures that read is one that an engine takes") {
   CHECK(std::filesystem::file_size(folder.file("volumes/1.idx")) == 16);
 }
 
-TEST_CASE("a Unix echo answers one at a time and many at once") {
-  auto echo = UnixEcho::start(choose_placement());
-  REQUIRE(echo);
-  const auto one = (*echo)->round_trips(5 * kMillisecond);
-  REQUIRE(one);
-  CHECK_FALSE(one->empty());
-  const auto many = (*echo)->rate(20 * kMillisecond, 64);
+TEST_CASE("the turns of a thread are the third number of its schedstat") {
+  CHECK(turns_of("310289072 11057000655 94\n") == 94);
+  CHECK(turns_of("310289072 110") == 0);
+  CHECK(turns_of("") == 0);
+}
+
+TEST_CASE("a thread that slept was off its processor") {
+  SwitchWatch watch(0);
+  const timespec time{0, 1'000'000};
+  nanosleep(&time, nullptr);
+  CHECK(watch.switched());
+}
+
+TEST_CASE("windows of a rate have operations in them, whenever the time is over") {
+  std::uint64_t done = 0;
+  const auto done_so_far = [&] { return done; };
+  const auto many = windows_of(5 * kMillisecond, nullptr, done_so_far, [&]() -> Result<void> {
+    done += 5'000;
+    return {};
+  });
   REQUIRE(many);
-  CHECK((*echo)->round_trips(kMillisecond));
+  CHECK(many->dropped == 0);
+  REQUIRE_FALSE(many->samples.empty());
+  for (const double rate : many->samples) CHECK(rate > 0);
+  const auto few = windows_of(kMillisecond, nullptr, done_so_far, [&]() -> Result<void> {
+    ++done;
+    const timespec time{0, 2'000'000};
+    nanosleep(&time, nullptr);
+    return {};
+  });
+  REQUIRE(few);
+  CHECK(few->samples.size() == 1);
+  const auto none = windows_of(kMillisecond, nullptr, done_so_far, []() -> Result<void> { return {}; });
+  REQUIRE(none);
+  CHECK(none->samples.empty());
+  const auto failed = windows_of(kSecond, nullptr, done_so_far, []() -> Result<void> {
+    return Error{Status::engine_gone, "it died"};
+  });
+  CHECK_FALSE(failed);
+}
+
+TEST_CASE("windows that were dropped are counted in the entry, beside what it says already") {
+  const Round one{.samples = {100}, .reference = {}, .note = "no reference", .dropped = 2};
+  const Round two{.samples = {100}, .reference = {}, .note = {}, .dropped = 3};
+  CHECK(judge(spec_with({}), "", {one, two}).note ==
+        "no reference; 5 windows dropped: a side was off its processor meanwhile");
+  CHECK(judge(spec_with({}), "", {two}).note == "3 windows dropped: a side was off its processor meanwhile");
+}
+
+TEST_CASE("percentiles go as far out as there are samples for") {
+  std::vector<double> samples;
+  for (int i = 1; i <= 1'000; ++i) samples.push_back(i);
+  const auto many = percentiles_of(samples);
+  CHECK(many.front() == std::pair(0.0, 1.0));
+  CHECK(many.back() == std::pair(0.999, 999.0));
+  CHECK(percentiles_of({7, 5}) == std::vector<std::pair<double, double>>{{0, 5}, {0.25, 5}, {0.5, 7}});
+  CHECK(percentiles_of({}).empty());
+}
+
+TEST_CASE("a plot has a line for each latency, in nanoseconds, and none for a rate") {
+  const auto latency = spec_with({});
+  auto slow = spec_with({});
+  slow.unit = "us";
+  auto rate = spec_with({}, Better::higher);
+  rate.unit = "op/s";
+  rate.name = "some_rate";
+  const auto script = plot_script(
+      {judge(latency, "two cores, near", {{{100, 200, 300}, {}, {}}}),
+       judge(slow, "two cores, far", {{{1, 2, 3}, {}, {}}}), judge(rate, "two cores, far", {{{1, 2, 3}, {}, {}}})},
+      "it's.svg");
+  CHECK(script.find("set output 'it''s.svg'") != std::string::npos);
+  CHECK(script.find("title 'sample (two cores, near)'") != std::string::npos);
+  CHECK(script.find("\n0 100\n") != std::string::npos);
+  CHECK(script.find("\n0 1000\n") != std::string::npos);
+  CHECK(script.find("some_rate") == std::string::npos);
+  CHECK(plot_script({judge(rate, "", {{{1}, {}, {}}})}, "x.svg").empty());
 }
 
 TEST_CASE("the raw ping-pong gives samples wherever it runs") {
