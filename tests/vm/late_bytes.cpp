@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -56,7 +57,7 @@ class Watch {
         {"watched", watched_.size()},
         {"late_bytes", dirty},
         {"never_ended", flying_},
-        {"latest_status_ms_after_deadline", static_cast<std::int64_t>(latest_ / kMillisecond)}};
+        {"latest_status_ms_after_deadline", latest_ / static_cast<std::int64_t>(kMillisecond)}};
     std::puts(figures.dump().c_str());
     return dirty == 0 && flying_ == 0 && is_done();
   }
@@ -110,7 +111,7 @@ class Watch {
   void answered(Read& read, const Reaped& reaped) {
     read.status = reaped.status;
     if (!reaped.returns_buffer) ++quarantined_;
-    latest_ = std::max(latest_, now_ns() - read.deadline);
+    latest_ = std::max(latest_, static_cast<std::int64_t>(now_ns() - read.deadline));
     if (reaped.status == Status::ok) {
       if (++ok_ == 1) std::puts("reading"), std::fflush(stdout);
       ok_after_failure_ += watched_.empty() ? 0 : 1;
@@ -144,7 +145,7 @@ class Watch {
   std::uint64_t quarantined_ = 0;
   std::uint32_t flying_ = 0;
   Nanoseconds watched_since_ = 0;
-  Nanoseconds latest_ = -3600 * kSecond;
+  std::int64_t latest_ = std::numeric_limits<std::int64_t>::min();
   Nanoseconds pause_until_ = 0;
 };
 

@@ -10,7 +10,7 @@ out=$3
 work=$(mktemp -d)
 socket=$work/gateway.sock
 gateway_log=$work/pair-gateway
-largest=$(sort -k2,2n "$out/objects" | tail -n 1)
+large=$(grep ' 1048576 ' "$out/objects")
 
 join() {
   within 120 [ -s "$out/storage-listens" ] || return 1
@@ -22,11 +22,11 @@ join() {
 
 read_by_http() { start_sidecar "$socket" && every_object_by_http "$out/unpacked"; }
 
-# Reads the largest object while something is done to its host: reads must fail, then go on, and no byte come late.
+# Reads a large object while something is done to its host: reads must fail, then go on, and no byte come late.
 read_while() { # NAME_OF_A_FILE_THAT_BRINGS_IT
   local fid size reader code=0
-  read -r fid size _ <<<"$largest"
-  "$build/tests/vm/late_bytes" "$socket" "$fid" "$size" 120 1500 >"$work/late" 2>&1 &
+  read -r fid size _ <<<"$large"
+  "$build/tests/vm/late_bytes" "$socket" "$fid" "$size" 120 3000 >"$work/late" 2>&1 &
   reader=$!
   within 60 says reading "$work/late" || return 1
   sleep 1
