@@ -112,8 +112,17 @@ Result<Child::Ended> Child::wait_for_end(Nanoseconds timeout) {
   const Nanoseconds deadline = now_ns() + timeout;
   while (read_more(deadline)) {
   }
-  if (!at_end_) return Error{Status::deadline_exceeded, "it did not end in time"};
-  if (!reaped_ && waitpid(pid_, &status_, 0) == pid_) reaped_ = true;
+  // One that has closed its output may go on all the same.
+  while (at_end_ && !reaped_) {
+    if (waitpid(pid_, &status_, WNOHANG) == pid_) {
+      reaped_ = true;
+    } else if (now_ns() >= deadline) {
+      break;
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  if (!reaped_) return Error{Status::deadline_exceeded, "it did not end in time"};
   const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   return Ended{code, std::exchange(text_, {})};
 }

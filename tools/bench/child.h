@@ -34,6 +34,8 @@ class Child {
   };
   // All that it still prints, and how it ends. Errors: deadline_exceeded.
   Result<Ended> wait_for_end(Nanoseconds timeout);
+  // What it has printed so far and nobody has taken, for one that did not end in time.
+  [[nodiscard]] const std::string& printed() const { return text_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
 
   // Stands still while this lives, so that its processor is free for a reference.

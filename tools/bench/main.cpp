@@ -65,6 +65,7 @@ int run(const Options& options) {
   }
   struct sigaction action {};
   action.sa_handler = [](int) { g_stop = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one ends it at once
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
   Bench bench(options.bench);
   if (auto pinned = pin_thread(bench.placement().client); !pinned) {

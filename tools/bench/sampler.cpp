@@ -10,7 +10,7 @@
 namespace rde::tools {
 namespace {
 
-constexpr Nanoseconds kStartAndStop = 60 * kSecond;
+constexpr Nanoseconds kStartAndStop = 30 * kSecond;
 
 }  // namespace
 

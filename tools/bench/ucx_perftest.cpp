@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <sstream>
 
 #include "bench/sampler.h"
@@ -12,7 +13,9 @@
 namespace rde::tools {
 namespace {
 
-constexpr Nanoseconds kStart = 20 * kSecond;
+constexpr Nanoseconds kStart = 10 * kSecond;
+constexpr Nanoseconds kMargin = 8 * kSecond;  // for it to connect, and to warm up
+constexpr std::size_t kFigures = 8;
 
 // A port that is free now.
 std::uint16_t free_port() {
@@ -26,25 +29,8 @@ std::uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
-// The figures of its CSV: iterations, median, average and overall latency, average and overall bandwidth, message
-// rates.
-std::vector<double> figures(const std::string& output) {
-  std::vector<double> all;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    std::vector<double> found;
-    std::istringstream fields(line);
-    for (std::string field; std::getline(fields, field, ',');) {
-      char* end = nullptr;
-      const double value = std::strtod(field.c_str(), &end);
-      if (end != field.c_str()) found.push_back(value);
-    }
-    if (found.size() == 8) all = found;
-  }
-  return all;
-}
-
-Result<std::vector<double>> run(Bench& bench, const std::string& test, std::uint32_t bytes, std::uint64_t iterations) {
+Result<std::vector<double>> run(Bench& bench, const std::string& test, std::uint32_t bytes, std::uint64_t iterations,
+                                Nanoseconds length) {
   const auto program = find_in_path("ucx_perftest");
   if (program.empty()) return not_installed("ucx_perftest", "ucx-utils");
   const auto folder = bench.folder();
@@ -65,17 +51,29 @@ Result<std::vector<double>> run(Bench& bench, const std::string& test, std::uint
   server.insert(server.end(), {"-c", std::to_string(bench.placement().engine)});
   client.insert(client.end(),
                 {"-c", std::to_string(bench.placement().client), "-t", test, "-s", std::to_string(bytes), "-n",
-                 std::to_string(iterations), "-w", std::to_string(iterations / 8 + 1), "-f", "-v", "127.0.0.1"});
+                 std::to_string(iterations), "-w", std::to_string(iterations / 16 + 1), "-v", "127.0.0.1"});
   const std::string log = *folder + "/ucx_perftest.log";
   auto listening = Child::start(std::move(server), log);
   if (!listening) return listening.error();
   if (auto ready = (*listening)->wait_for_line("Waiting for connection", kStart); !ready) {
-    return ready.error().in("ucx_perftest");
+    return Error{Status::not_supported, "no reference: ucx_perftest does not listen: " + ready.error().text};
   }
-  const auto output = run_program(bench, std::move(client), kSecond * 60);
-  if (!output) return output.error();
-  auto found = figures(*output);
-  if (found.empty()) return Error{Status::operation_failed, "ucx_perftest printed no figures:\n" + *output};
+  auto running = Child::start(std::move(client), log);
+  if (!running) return running.error();
+  // It counts iterations, not seconds: beside other programs both sides wait for a processor in each of them. What it
+  // has printed until then, a line each second, counts as well.
+  const auto ended = (*running)->wait_for_end(length + kMargin);
+  if (ended && ended->code != 0) {
+    return Error{Status::operation_failed, "ucx_perftest exited with " + std::to_string(ended->code) +
+                                               "; its log ends in:\n" + end_of_file(log) +
+                                               ended->output.substr(0, 1'000)};
+  }
+  auto found = perftest_figures(ended ? ended->output : (*running)->printed());
+  if (found.empty()) {
+    return Error{Status::not_supported, "no reference: ucx_perftest printed no figure within " +
+                                            std::to_string((length + kMargin) / kSecond) +
+                                            " s; are the processors busy?"};
+  }
   return found;
 }
 
@@ -83,10 +81,28 @@ Result<std::vector<double>> run(Bench& bench, const std::string& test, std::uint
 Result<std::vector<double>> run_for(Bench& bench, const std::string& test, std::uint32_t bytes, Nanoseconds length,
                                     std::uint64_t few, double a_second) {
   const auto pace = static_cast<std::uint64_t>(a_second * static_cast<double>(length) / 1e9);
-  return run(bench, test, bytes, std::max(few, pace));
+  return run(bench, test, bytes, std::max(few, pace), length);
 }
 
 }  // namespace
+
+std::vector<double> perftest_figures(const std::string& output) {
+  std::vector<double> all;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    // "[thread 0]    1044,12.072,…" while it runs.
+    const auto thread = line.find(']');
+    std::istringstream fields(thread == std::string::npos ? line : line.substr(thread + 1));
+    std::vector<double> found;
+    for (std::string field; std::getline(fields, field, ',');) {
+      char* end = nullptr;
+      const double value = std::strtod(field.c_str(), &end);
+      if (end != field.c_str()) found.push_back(value);
+    }
+    if (found.size() == kFigures) all = std::move(found);
+  }
+  return all;
+}
 
 Result<double> ucx_am_bandwidth(Bench& bench, std::uint32_t bytes, Nanoseconds length) {
   constexpr double kBytesASecond = 3e9;

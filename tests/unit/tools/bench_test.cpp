@@ -12,6 +12,7 @@
 #include "bench/report.h"
 #include "bench/rounds.h"
 #include "bench/sampler.h"
+#include "bench/ucx_perftest.h"
 #include "bench/unix_echo.h"
 #include "bench/volume_file.h"
 #include "seaweed/needle.h"
@@ -174,6 +175,24 @@ TEST_CASE("a program that prints samples is read, and one that fails is told of 
   CHECK_FALSE(run_sampler(bench, {"/bin/sh", "-c", "echo text"}, kSecond));
   CHECK(find_in_path("sh").ends_with("/sh"));
   CHECK(find_in_path("no-such-program").empty());
+}
+
+TEST_CASE("the last figures of ucx_perftest count, also of one that was cut off") {
+  const std::string begun =
+      "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
+      "[thread 0]  12,41976.102,44332.325,44332.325,0.09,0.09,23,23\n"
+      "[thread 0] 358,12.573,1641.673,7262.574,2.38,0.54,609,138\n";
+  REQUIRE(perftest_figures(begun).size() == 8);
+  CHECK(perftest_figures(begun)[1] == 12.573);
+  CHECK(perftest_figures(begun + "   10000,6.5,7.5,7.0,500.25,450.5,1000,900\n")[5] == 450.5);
+  CHECK(perftest_figures(begun + "[thread 0] 400,12.5").at(0) == 358);
+  CHECK(perftest_figures("Waiting for connection...\n").empty());
+}
+
+TEST_CASE("a program that closes its output and goes on is not waited for") {
+  auto silent = Child::start({"/bin/sh", "-c", "exec >&-; exec sleep 100"}, "/dev/null");
+  REQUIRE(silent);
+  CHECK((*silent)->wait_for_end(200 * kMillisecond).error().status == Status::deadline_exceeded);
 }
 
 TEST_CASE("a value of a ready line ends at the next space") {

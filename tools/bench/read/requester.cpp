@@ -132,7 +132,8 @@ Result<Requester::Pace> Requester::stream(const ReadPlan& plan, Nanoseconds time
   const Nanoseconds start = now_ns(), end = start + time;
   Nanoseconds now = start;
   bool failed = false;  // wait_for() tells why
-  for (; now < end && !failed; now = now_ns()) {
+  // One read at least: a pace of nothing tells nothing. Each has a deadline of the engine's own.
+  for (; (now < end || bytes == 0) && !failed; now = now_ns()) {
     io_->progress(now);
     for (auto& job : jobs) {
       if (!job.is_done || (failed = failed || job.failure())) continue;
