@@ -29,6 +29,7 @@ class EngineProcess {
   // HOST:PORT for other engines; "-" without --listen.
   [[nodiscard]] const std::string& listen() const { return listen_; }
   [[nodiscard]] bool spins() const { return spins_; }
+  [[nodiscard]] pid_t pid() const { return child_->pid(); }
   // Processor time that it has used so far, of all its threads. Errors: system_error.
   [[nodiscard]] Result<Nanoseconds> processor_time() const;
 

@@ -31,7 +31,8 @@ struct Aim {
 struct Round {
   std::vector<double> samples;
   std::vector<double> reference;
-  std::string note;  // why there is no reference, say
+  std::string note;      // why there is no reference, say
+  unsigned dropped = 0;  // windows that are not in the samples: a side was off its processor meanwhile
 };
 
 class Measure {

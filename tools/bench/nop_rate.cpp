@@ -23,9 +23,11 @@ class NopRate final : public Measure {
       if (!attached) return attached.error();
       nops_.emplace(std::move(*attached));
     }
-    auto samples = nops_->rate(length);
-    if (!samples) return samples.error();
-    round.samples = std::move(*samples);
+    SwitchWatch watch((*engine)->pid());
+    auto rate = nops_->rate(length, &watch);
+    if (!rate) return rate.error();
+    round.samples = std::move(rate->samples);
+    round.dropped = rate->dropped;
     return round;
   }
 

@@ -3,13 +3,6 @@
 #include <bit>
 
 namespace rde::tools {
-namespace {
-
-// Few enough that most samples have no time in them during which one side did not run.
-constexpr std::uint64_t kNopsPerSample = 4096;
-
-}  // namespace
-
 Result<NopStream> NopStream::attach(const std::string& socket, std::uint32_t outstanding) {
   // Beside them, credits are kept for CANCEL.
   const std::uint32_t depth = std::bit_ceil(outstanding + RDE_RESERVED_CREDITS);
@@ -38,20 +31,12 @@ Result<void> NopStream::turn() {
   return {};
 }
 
-Result<std::vector<double>> NopStream::rate(Nanoseconds length) {
-  std::vector<double> samples;
-  const Nanoseconds end = now_ns() + length;
-  std::uint64_t before = done_;
-  for (Nanoseconds start = now_ns(); start < end;) {
-    if (auto turned = turn(); !turned) return turned.error();
-    const Nanoseconds now = now_ns();
-    if (done_ - before < kNopsPerSample) continue;
-    samples.push_back(static_cast<double>(done_ - before) * 1e9 / static_cast<double>(now - start));
-    start = now;
-    before = done_;
-  }
+Result<Rate> NopStream::rate(Nanoseconds length, SwitchWatch* watch) {
+  auto rate = windows_of(
+      length, watch, [this] { return done_; }, [this] { return turn(); });
+  if (!rate) return rate;
   if (auto drained = drain(); !drained) return drained.error();
-  return samples;
+  return rate;
 }
 
 Result<void> NopStream::drain() {

@@ -1,12 +1,12 @@
 // NOPs of one client with many outstanding.
 //
 //   auto nops = NopStream::attach(socket, 64);
-//   auto samples = nops->rate(length);              // operations a second
+//   auto rate = nops->rate(length, &watch);         // rate->samples: operations a second
 #pragma once
 
 #include <memory>
-#include <vector>
 
+#include "bench/rate.h"
 #include "client/client.h"
 
 namespace rde::tools {
@@ -16,9 +16,8 @@ class NopStream {
   // `outstanding` at once, 1 to 1024.
   static Result<NopStream> attach(const std::string& socket, std::uint32_t outstanding);
 
-  // Operations a second, one sample for each 4,096 and some. Nothing is outstanding afterwards. Errors: what the engine
-  // answers.
-  Result<std::vector<double>> rate(Nanoseconds length);
+  // Nothing is outstanding afterwards. Errors: what the engine answers.
+  Result<Rate> rate(Nanoseconds length, SwitchWatch* watch = nullptr);
   [[nodiscard]] std::uint64_t done() const { return done_; }
 
  private:

@@ -47,21 +47,31 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
 Outcome judge(const MeasureSpec& spec, std::string placement, const std::vector<Round>& rounds) {
   Outcome outcome{.spec = &spec, .placement = std::move(placement)};
   std::vector<double> samples, references, ratios;
+  unsigned dropped = 0;
   for (const auto& round : rounds) {
     samples.insert(samples.end(), round.samples.begin(), round.samples.end());
     references.insert(references.end(), round.reference.begin(), round.reference.end());
     if (outcome.note.empty()) outcome.note = round.note;
+    dropped += round.dropped;
     if (round.samples.empty() || round.reference.empty()) continue;
     // Both of one round: what the machine did to one of them, it did to the other.
     if (const double reference = median_of(round.reference); reference > 0) {
       ratios.push_back(median_of(round.samples) / reference);
     }
   }
+  if (dropped != 0) {
+    add_note(outcome, std::to_string(dropped) + " windows dropped: a side was off its processor meanwhile");
+  }
   outcome.summary = summarize(std::move(samples), spec.better);
   if (!references.empty()) outcome.reference = median_of(std::move(references));
   if (!ratios.empty()) outcome.ratio = median_of(std::move(ratios));
   if (outcome.summary.n != 0) outcome.ok = reaches(spec.aim, outcome.summary, outcome.ratio);
   return outcome;
+}
+
+void add_note(Outcome& outcome, const std::string& text) {
+  if (!outcome.note.empty() && !text.empty()) outcome.note += "; ";
+  outcome.note += text;
 }
 
 Outcome skipped(const MeasureSpec& spec, std::string placement, const Error& why) {

@@ -27,6 +27,8 @@ struct Outcome {
 };
 
 Outcome judge(const MeasureSpec& spec, std::string placement, const std::vector<Round>& rounds);
+// Beside what it says already.
+void add_note(Outcome& outcome, const std::string& text);
 // One that was not measured.
 Outcome skipped(const MeasureSpec& spec, std::string placement, const Error& why);
 

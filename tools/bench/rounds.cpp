@@ -46,7 +46,7 @@ void add_outcomes(std::vector<Outcome>& outcomes, const Bench& bench, const Runn
   }
   for (const auto& [placement, rounds] : entry.rounds) {
     auto outcome = judge(*entry.spec, placement, rounds);
-    if (outcome.note.empty()) outcome.note = note;
+    add_note(outcome, note);
     outcomes.push_back(std::move(outcome));
   }
   if (entry.rounds.empty()) {

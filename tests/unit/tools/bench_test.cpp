@@ -9,11 +9,12 @@
 
 #include "base/crc32c.h"
 #include "bench/measures.h"
+#include "bench/rate.h"
 #include "bench/report.h"
 #include "bench/rounds.h"
 #include "bench/sampler.h"
+#include "bench/switch_watch.h"
 #include "bench/ucx_perftest.h"
-#include "bench/unix_echo.h"
 #include "bench/volume_file.h"
 #include "seaweed/needle.h"
 #include "test_engine.h"
@@ -217,15 +218,53 @@ TEST_CASE("the volume of the measures that read is one that an engine takes") {
   CHECK(std::filesystem::file_size(folder.file("volumes/1.idx")) == 16);
 }
 
-TEST_CASE("a Unix echo answers one at a time and many at once") {
-  auto echo = UnixEcho::start(choose_placement());
-  REQUIRE(echo);
-  const auto one = (*echo)->round_trips(5 * kMillisecond);
-  REQUIRE(one);
-  CHECK_FALSE(one->empty());
-  const auto many = (*echo)->rate(20 * kMillisecond, 64);
+TEST_CASE("the turns of a thread are the third number of its schedstat") {
+  CHECK(turns_of("310289072 11057000655 94\n") == 94);
+  CHECK(turns_of("310289072 110") == 0);
+  CHECK(turns_of("") == 0);
+}
+
+TEST_CASE("a thread that slept was off its processor") {
+  SwitchWatch watch(0);
+  const timespec time{0, 1'000'000};
+  nanosleep(&time, nullptr);
+  CHECK(watch.switched());
+}
+
+TEST_CASE("windows of a rate have operations in them, whenever the time is over") {
+  std::uint64_t done = 0;
+  const auto done_so_far = [&] { return done; };
+  const auto many = windows_of(5 * kMillisecond, nullptr, done_so_far, [&]() -> Result<void> {
+    done += 5'000;
+    return {};
+  });
   REQUIRE(many);
-  CHECK((*echo)->round_trips(kMillisecond));
+  CHECK(many->dropped == 0);
+  REQUIRE_FALSE(many->samples.empty());
+  for (const double rate : many->samples) CHECK(rate > 0);
+  const auto few = windows_of(kMillisecond, nullptr, done_so_far, [&]() -> Result<void> {
+    ++done;
+    const timespec time{0, 2'000'000};
+    nanosleep(&time, nullptr);
+    return {};
+  });
+  REQUIRE(few);
+  CHECK(few->samples.size() == 1);
+  const auto none = windows_of(kMillisecond, nullptr, done_so_far, []() -> Result<void> { return {}; });
+  REQUIRE(none);
+  CHECK(none->samples.empty());
+  const auto failed = windows_of(kSecond, nullptr, done_so_far, []() -> Result<void> {
+    return Error{Status::engine_gone, "it died"};
+  });
+  CHECK_FALSE(failed);
+}
+
+TEST_CASE("windows that were dropped are counted in the entry, beside what it says already") {
+  const Round one{.samples = {100}, .reference = {}, .note = "no reference", .dropped = 2};
+  const Round two{.samples = {100}, .reference = {}, .note = {}, .dropped = 3};
+  CHECK(judge(spec_with({}), "", {one, two}).note ==
+        "no reference; 5 windows dropped: a side was off its processor meanwhile");
+  CHECK(judge(spec_with({}), "", {two}).note == "3 windows dropped: a side was off its processor meanwhile");
 }
 
 TEST_CASE("the raw ping-pong gives samples wherever it runs") {
