@@ -18,6 +18,7 @@ extern const MeasureSpec kIdle1000;
 extern const MeasureSpec kIdle4000;
 extern const MeasureSpec kIdleClients1000;
 extern const MeasureSpec kWake;
+extern const MeasureSpec kSessionRate;
 extern const MeasureSpec kSocketRtt;
 extern const MeasureSpec kSocketRate;
 extern const MeasureSpec kRead4kTcp;
