@@ -13,6 +13,8 @@
 
 #include "bench/door_client.h"
 #include "bench/nops.h"
+#include "bench/placement.h"
+#include "bench/producers.h"
 #include "test_engine.h"
 
 using namespace rde;
@@ -96,7 +98,20 @@ TEST_CASE("an answer to another Ping is not taken") {
   CHECK_FALSE(DoorClient::connect(folder.file("none")));
 }
 
-TEST_CASE("a refused NOP ends a rate") {
+TEST_CASE("producers have all their answers when a rate was taken") {
+  const test::TemporaryFolder folder;
+  test::TestEngine engine(folder.file("engine"));
+  engine.start();
+  auto producers = Producers::attach(engine.socket(), 3, 8);
+  REQUIRE(producers);
+  const auto rate = producers->rate(20 * kMillisecond, choose_placement().client);
+  REQUIRE(rate);
+  const auto answered = engine.answered();
+  CHECK(static_cast<double>(answered) >= *rate * 0.02);
+  CHECK(producers->rate(kMillisecond, choose_placement().client));
+}
+
+TEST_CASE("a refused NOP ends a rate, with one client and with many threads") {
   const test::TemporaryFolder folder;
   test::TestEngine engine(folder.file("engine"));
   engine.nop_status = Status::draining;
@@ -104,4 +119,7 @@ TEST_CASE("a refused NOP ends a rate") {
   auto nops = NopStream::attach(engine.socket(), 8);
   REQUIRE(nops);
   CHECK(nops->rate(kSecond).error().status == Status::draining);
+  auto producers = Producers::attach(engine.socket(), 2, 8);
+  REQUIRE(producers);
+  CHECK(producers->rate(5 * kMillisecond, choose_placement().client).error().status == Status::draining);
 }
