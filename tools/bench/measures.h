@@ -40,6 +40,7 @@ extern const MeasureSpec kRead4kBeside;
 extern const MeasureSpec kStreamBeside;
 extern const MeasureSpec kStoreRead64k;
 extern const MeasureSpec kStoreRead64kCrc;
+extern const MeasureSpec kStoreReadCold;
 extern const MeasureSpec kStoreRead1m;
 extern const MeasureSpec kStoreRead1mCrc;
 extern const MeasureSpec kHttp64k;

@@ -1,5 +1,10 @@
 // store_read_SIZE: reads of a volume of this engine, warm, against fio with io_uring, buffered, on the same file.
+// store_read_cold: the same when the kernel has none of the file in memory, against the warm one.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "bench/measures.h"
@@ -40,6 +45,28 @@ Result<double> fio(Bench& bench, const std::string& file, const Shape& shape, Na
   return json[bytes].get<double>() / (1 << 20);
 }
 
+// Has the kernel forget a file that it has written.
+Result<void> make_cold(const std::string& file) {
+  const Descriptor descriptor(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!descriptor || fdatasync(descriptor.get()) != 0) return system_error("make '" + file + "' cold", errno);
+  if (const int code = posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_DONTNEED); code != 0) {
+    return system_error("make '" + file + "' cold", code);
+  }
+  return {};
+}
+
+Result<EngineProcess*> store_engine(Bench& bench, const Bench::Store& store) {
+  return bench.engine(
+      {.name = "store",
+       .arguments = {"--export", store.folder, "--poll", "spin", "--cores", std::to_string(bench.placement().engine)},
+       .spins = true});
+}
+
+Result<RingReads> random_reads(const std::string& socket, const Shape& shape) {
+  return RingReads::attach(
+      socket, {.length = shape.length, .outstanding = shape.outstanding, .skip_crc = shape.skip_crc, .random = true});
+}
+
 class StoreRead final : public Measure {
  public:
   StoreRead(Bench& bench, Shape shape) : bench_(bench), shape_(shape) {}
@@ -57,15 +84,10 @@ class StoreRead final : public Measure {
     } else {
       return reference.error();
     }
-    const auto engine = bench_.engine({.name = "store",
-                                       .arguments = {"--export", store->folder, "--poll", "spin", "--cores",
-                                                     std::to_string(bench_.placement().engine)},
-                                       .spins = true});
+    const auto engine = store_engine(bench_, *store);
     if (!engine) return engine.error();
     if (!reads_) {
-      auto attached = RingReads::attach(
-          (*engine)->socket(),
-          {.length = shape_.length, .outstanding = shape_.outstanding, .skip_crc = shape_.skip_crc, .random = true});
+      auto attached = random_reads((*engine)->socket(), shape_);
       if (!attached) return attached.error();
       reads_.emplace(std::move(*attached));
     }
@@ -73,6 +95,34 @@ class StoreRead final : public Measure {
     if (!samples) return samples.error();
     round.samples = std::move(*samples);
     return round;
+  }
+
+ private:
+  Bench& bench_;
+  Shape shape_;
+  std::optional<RingReads> reads_;
+};
+
+class StoreReadCold final : public Measure {
+ public:
+  StoreReadCold(Bench& bench, Shape shape) : bench_(bench), shape_(shape) {}
+
+  Result<Round> round(Nanoseconds length) override {
+    const auto store = bench_.store();
+    if (!store) return store.error();
+    const auto engine = store_engine(bench_, *store);
+    if (!engine) return engine.error();
+    if (!reads_) {
+      auto attached = random_reads((*engine)->socket(), shape_);
+      if (!attached) return attached.error();
+      reads_.emplace(std::move(*attached));
+    }
+    auto warm = reads_->pace(length / 2);
+    if (!warm) return warm.error();
+    if (auto made = make_cold(store->file); !made) return made.error();
+    auto samples = reads_->pace(length);
+    if (!samples) return samples.error();
+    return Round{.samples = std::move(*samples), .reference = std::move(*warm)};
   }
 
  private:
@@ -96,6 +146,13 @@ const MeasureSpec kStoreRead64k = spec("store_read_64k", "64 KiB of a local volu
                                        {.length = k64K}, {Aim::ratio_at_least, 0.9});
 const MeasureSpec kStoreRead64kCrc =
     spec("store_read_64k_crc", "the same, checked with CRC", {.length = k64K, .skip_crc = false}, {});
+const MeasureSpec kStoreReadCold{
+    .name = "store_read_cold",
+    .unit = "MiB/s",
+    .what = "64 KiB of a local volume that is not in memory at first, 8 at once, against the same when it is",
+    .better = Better::higher,
+    .aim = {},
+    .make = [](Bench& bench) { return std::make_unique<StoreReadCold>(bench, Shape{.length = k64K}); }};
 const MeasureSpec kStoreRead1m = spec("store_read_1m", "1 MiB of a local volume, 4 at once, against fio on its file",
                                       {.length = k1M, .outstanding = 4}, {Aim::ratio_at_least, 0.9});
 const MeasureSpec kStoreRead1mCrc =
