@@ -69,8 +69,8 @@ class Http final : public Measure {
 
   Result<Samples> get(std::vector<std::string> words, Nanoseconds time) {
     words.insert(words.begin(), bench_.options().go_client);
-    words.insert(words.end(),
-                 {"--bytes", std::to_string(length_), "--milliseconds", std::to_string(time / kMillisecond)});
+    words.insert(words.end(), {"--bytes", std::to_string(length_), "--patience", "10s", "--milliseconds",
+                               std::to_string(time / kMillisecond)});
     return run_sampler(bench_, std::move(words), time);
   }
 

@@ -8,6 +8,8 @@ namespace rde::tools {
 extern const MeasureSpec kPingPong;
 extern const MeasureSpec kNopRttCpp;
 extern const MeasureSpec kNopRttGo;
+extern const MeasureSpec kNopRttGoParked;
+extern const MeasureSpec kNopRttGoBusy;
 extern const MeasureSpec kNopRttC;
 extern const MeasureSpec kPing4k;
 extern const MeasureSpec kNopRateD1;
@@ -45,6 +47,8 @@ extern const MeasureSpec kStoreRead1m;
 extern const MeasureSpec kStoreRead1mCrc;
 extern const MeasureSpec kHttp64k;
 extern const MeasureSpec kHttp4m;
+extern const MeasureSpec kGo10000;
+extern const MeasureSpec kGo10000Latency;
 extern const MeasureSpec kIdleCpu;
 extern const MeasureSpec kCpuPerGib;
 extern const MeasureSpec kCpuPerMop;

@@ -38,6 +38,9 @@ func get(ctx context.Context, o options) ([]float64, error) {
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	defer client.CloseIdleConnections()
 	buffer := make([]byte, 1<<20)
+	if err := firstGet(ctx, client, request, o, buffer); err != nil {
+		return nil, err
+	}
 	const warm = 100 * time.Millisecond
 	var samples []float64
 	for begun := time.Now(); ; {
@@ -52,6 +55,19 @@ func get(ctx context.Context, o options) ([]float64, error) {
 		if since > warm+time.Duration(o.milliseconds)*time.Millisecond {
 			return samples, nil
 		}
+	}
+}
+
+// firstGet waits for a server that has only just started: until then it may answer by another path.
+func firstGet(ctx context.Context, client *http.Client, request *http.Request, o options, buffer []byte) error {
+	const often = 50 * time.Millisecond
+	end := time.Now().Add(o.patience)
+	for {
+		err := getOnce(client, request, o, buffer)
+		if err == nil || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(often)
 	}
 }
 

@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"context"
 	"testing"
+	"time"
 )
 
 func TestOptionsAreReadAndWrongOnesRefused(t *testing.T) {
 	o, err := parse([]string{"--socket", "/tmp/s", "--cpu", "1", "--milliseconds", "5"})
-	if err != nil || o != (options{socket: "/tmp/s", cpu: 1, milliseconds: 5}) {
+	if err != nil || o != (options{socket: "/tmp/s", cpu: 1, milliseconds: 5, goroutines: 1, channels: 1}) {
 		t.Errorf("parse: %+v, %v", o, err)
 	}
-	for _, arguments := range [][]string{{"--milliseconds", "0"}, {"--cpu", "x"}, {"more"}, {"--unknown"}} {
+	for _, arguments := range [][]string{{"--milliseconds", "0"}, {"--cpu", "x"}, {"--goroutines", "0"}, {"more"}, {"--unknown"}} {
 		if _, err := parse(arguments); err == nil {
 			t.Errorf("parse(%q) took it", arguments)
 		}
@@ -25,5 +26,15 @@ func TestAnEngineThatIsNotThereIsAnError(t *testing.T) {
 	}
 	if out.Len() != 0 {
 		t.Errorf("it printed %q", out.String())
+	}
+}
+
+func TestAReportHasAllReadsAndTheFewestOfOneGoroutine(t *testing.T) {
+	got, err := report([][]float64{{1, 2, 3}, {4}}, 2*time.Second)
+	if err != nil || len(got["samples"]) != 4 || got["rate"][0] != 2 || got["fewest"][0] != 1 || got["threads"][0] < 1 {
+		t.Errorf("report: %v, %v", got, err)
+	}
+	if _, err := report([][]float64{{}}, time.Second); err == nil {
+		t.Error("report took a run without a read")
 	}
 }
