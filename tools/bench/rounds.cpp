@@ -9,7 +9,10 @@ namespace {
 // Nanoseconds of a round trip. Processors with a near cache in common were seen at about 80 to 140, others at 300 and
 // more.
 constexpr double kFar = 220;
+// In more, one of the two had no processor meanwhile.
+constexpr double kUndisturbed = 2'000;
 constexpr Nanoseconds kLook = 20 * kMillisecond;
+constexpr unsigned kLooks = 10;
 
 struct Running {
   const MeasureSpec* spec = nullptr;
@@ -19,15 +22,26 @@ struct Running {
   std::optional<Error> stopped;
 };
 
+// Looks again while other programs are in the way.
+std::string look(Bench& bench) {
+  std::vector<double> samples;
+  for (unsigned i = 0; i < kLooks; ++i) {
+    const auto more = bench.pingpong(kLook);
+    samples.insert(samples.end(), more.begin(), more.end());
+    if (bench.placement().is_shared() || std::ranges::any_of(samples, [](double s) { return s < kUndisturbed; })) break;
+  }
+  return seen_placement(bench.placement(), samples);
+}
+
 void run_round(Bench& bench, Running& entry) {
-  const auto before = seen_placement(bench.placement(), bench.pingpong(kLook));
+  const auto before = look(bench);
   auto round = entry.measure->round(bench.options().round_length);
   bench.quiet();
   if (!round) {
     entry.stopped = round.error();
     return;
   }
-  if (seen_placement(bench.placement(), bench.pingpong(kLook)) != before) {
+  if (look(bench) != before) {
     ++entry.dropped;
     return;
   }
@@ -42,7 +56,7 @@ void add_outcomes(std::vector<Outcome>& outcomes, const Bench& bench, const Runn
   }
   std::string note;
   if (entry.dropped != 0) {
-    note = std::to_string(entry.dropped) + " rounds dropped: the processors were moved meanwhile";
+    note = std::to_string(entry.dropped) + " rounds dropped: the processors were moved meanwhile, or not seen to stay";
   }
   for (const auto& [placement, rounds] : entry.rounds) {
     auto outcome = judge(*entry.spec, placement, rounds);
@@ -59,7 +73,9 @@ void add_outcomes(std::vector<Outcome>& outcomes, const Bench& bench, const Runn
 std::string seen_placement(const Placement& placement, const std::vector<double>& pingpong) {
   if (placement.is_shared() || pingpong.empty()) return placement.label;
   // The smallest: when the machine is busy with other things, most round trips tell about those.
-  return placement.label + (*std::ranges::min_element(pingpong) > kFar ? ", far" : ", near");
+  const double best = *std::ranges::min_element(pingpong);
+  if (best > kUndisturbed) return placement.label + ", not seen";
+  return placement.label + (best > kFar ? ", far" : ", near");
 }
 
 std::vector<Outcome> run_rounds(Bench& bench, const std::vector<const MeasureSpec*>& chosen,

@@ -12,7 +12,8 @@
 
 namespace rde::tools {
 
-// The kernel's label, and what the hand-over of a line shows: "two cores, near" or "two cores, far". A host may put the
+// The kernel's label, and what the hand-over of a line shows: "two cores, near" or "two cores, far", or "two cores, not
+// seen" where other programs left no moment to see it. A host may put the
 // two processors of a guest on one physical core, or apart, and move them at any time. Of one processor there is
 // nothing to tell.
 std::string seen_placement(const Placement& placement, const std::vector<double>& pingpong);

@@ -96,6 +96,7 @@ TEST_CASE("what a hand-over takes tells near processors from far ones, whatever 
   CHECK(seen_placement(two, {9'000, 310}) == "two cores, far");
   CHECK(seen_placement({.client = 0, .engine = 0, .label = "same core"}, {3'000}) == "same core");
   CHECK(seen_placement(two, {}) == "two cores");
+  CHECK(seen_placement(two, {9'000, 70'000}) == "two cores, not seen");
 }
 
 TEST_CASE("a measure whose reference is missing has its figures, no ratio, no verdict, and says why") {
