@@ -9,6 +9,7 @@
 
 #include "bench/bench.h"
 #include "bench/measures.h"
+#include "bench/plot.h"
 #include "bench/rounds.h"
 #include "common/exit_code.h"
 
@@ -23,6 +24,7 @@ struct Options {
   BenchOptions bench;
   std::vector<std::string> only;
   double seconds = 0.4;
+  std::string plot;
   bool json = false;
 };
 
@@ -63,6 +65,10 @@ int run(const Options& options) {
     std::cerr << "ring-bench: " << chosen.error().text << '\n';
     return kBadUsage;
   }
+  if (!options.plot.empty() && find_gnuplot().empty()) {
+    std::cerr << "ring-bench: --plot: " << no_gnuplot().text << '\n';
+    return kCouldNotStart;
+  }
   struct sigaction action {};
   action.sa_handler = [](int) { g_stop = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one ends it at once
@@ -77,6 +83,12 @@ int run(const Options& options) {
     for (const auto& outcome : outcomes) std::cout << to_json(outcome).dump() << '\n';
   }
   print_table(options.json ? std::cerr : std::cout, outcomes);
+  if (!options.plot.empty()) {
+    if (auto drawn = plot_latencies(bench, outcomes, options.plot); !drawn) {
+      std::cerr << "ring-bench: --plot: " << drawn.error().text << '\n';
+      return kCouldNotStart;
+    }
+  }
   const bool failed = std::ranges::any_of(outcomes, [](const Outcome& outcome) { return outcome.failed; });
   const bool missed = std::ranges::any_of(outcomes, [](const Outcome& outcome) { return outcome.ok == false; });
   return failed ? kCouldNotStart : missed ? kCheckFailed : kGood;
@@ -96,6 +108,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--engine", options.bench.engine, "path of rdma-engine; default: beside this program");
   app.add_option("--go-client", options.bench.go_client, "path of ring-bench-go; default: beside this program");
+  app.add_option("--plot", options.plot, "SVG to draw latency percentiles into, with gnuplot");
   app.add_flag("--json", options.json, "print one line of JSON for each measure; the table then goes to stderr");
   app.set_version_flag("--version", "ring-bench " RDE_VERSION);
   std::string footer = "Measures:\n";

@@ -62,6 +62,7 @@ Outcome judge(const MeasureSpec& spec, std::string placement, const std::vector<
   if (dropped != 0) {
     add_note(outcome, std::to_string(dropped) + " windows dropped: a side was off its processor meanwhile");
   }
+  if (spec.better == Better::lower) outcome.percentiles = percentiles_of(samples);
   outcome.summary = summarize(std::move(samples), spec.better);
   if (!references.empty()) outcome.reference = median_of(std::move(references));
   if (!ratios.empty()) outcome.ratio = median_of(std::move(ratios));

@@ -19,9 +19,10 @@ struct Outcome {
   const MeasureSpec* spec = nullptr;
   std::string placement;
   Summary summary;
-  std::optional<double> reference;  // median of all rounds
-  std::optional<double> ratio;      // median of the ratios of the rounds
-  std::optional<bool> ok;           // none: no aim, or nothing was measured
+  std::vector<std::pair<double, double>> percentiles;  // where less is better
+  std::optional<double> reference;                     // median of all rounds
+  std::optional<double> ratio;                         // median of the ratios of the rounds
+  std::optional<bool> ok;                              // none: no aim, or nothing was measured
   std::string note;
   bool failed = false;  // it could not be measured, and should have been
 };

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace rde::tools {
@@ -31,6 +33,17 @@ inline Summary summarize(std::vector<double> samples, Better better) {
           .min = samples.front(),
           .median = quantile(samples, 0.5),
           .p99 = quantile(samples, better == Better::lower ? 0.99 : 0.01)};
+}
+
+// Pairs of a share and its quantile, as far out as there are samples for.
+inline std::vector<std::pair<double, double>> percentiles_of(std::vector<double> samples) {
+  constexpr std::array kShares{0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999};
+  std::vector<std::pair<double, double>> result;
+  std::ranges::sort(samples);
+  for (const double share : kShares) {
+    if ((1 - share) * static_cast<double>(samples.size()) >= 1) result.emplace_back(share, quantile(samples, share));
+  }
+  return result;
 }
 
 inline double median_of(std::vector<double> samples) { return summarize(std::move(samples), Better::lower).median; }

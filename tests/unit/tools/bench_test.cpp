@@ -9,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "bench/measures.h"
+#include "bench/plot.h"
 #include "bench/rate.h"
 #include "bench/report.h"
 #include "bench/rounds.h"
@@ -266,6 +267,35 @@ TEST_CASE("windows that were dropped are counted in the entry, beside what it sa
   CHECK(judge(spec_with({}), "", {one, two}).note ==
         "no reference; 5 windows dropped: a side was off its processor meanwhile");
   CHECK(judge(spec_with({}), "", {two}).note == "3 windows dropped: a side was off its processor meanwhile");
+}
+
+TEST_CASE("percentiles go as far out as there are samples for") {
+  std::vector<double> samples;
+  for (int i = 1; i <= 1'000; ++i) samples.push_back(i);
+  const auto many = percentiles_of(samples);
+  CHECK(many.front() == std::pair(0.0, 1.0));
+  CHECK(many.back() == std::pair(0.999, 999.0));
+  CHECK(percentiles_of({7, 5}) == std::vector<std::pair<double, double>>{{0, 5}, {0.25, 5}, {0.5, 7}});
+  CHECK(percentiles_of({}).empty());
+}
+
+TEST_CASE("a plot has a line for each latency, in nanoseconds, and none for a rate") {
+  const auto latency = spec_with({});
+  auto slow = spec_with({});
+  slow.unit = "us";
+  auto rate = spec_with({}, Better::higher);
+  rate.unit = "op/s";
+  rate.name = "some_rate";
+  const auto script = plot_script(
+      {judge(latency, "two cores, near", {{{100, 200, 300}, {}, {}}}),
+       judge(slow, "two cores, far", {{{1, 2, 3}, {}, {}}}), judge(rate, "two cores, far", {{{1, 2, 3}, {}, {}}})},
+      "it's.svg");
+  CHECK(script.find("set output 'it''s.svg'") != std::string::npos);
+  CHECK(script.find("title 'sample (two cores, near)'") != std::string::npos);
+  CHECK(script.find("\n0 100\n") != std::string::npos);
+  CHECK(script.find("\n0 1000\n") != std::string::npos);
+  CHECK(script.find("some_rate") == std::string::npos);
+  CHECK(plot_script({judge(rate, "", {{{1}, {}, {}}})}, "x.svg").empty());
 }
 
 TEST_CASE("the raw ping-pong gives samples wherever it runs") {
