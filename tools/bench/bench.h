@@ -24,6 +24,7 @@ struct BenchOptions {
   std::string c_client;   // ring-bench-c
   std::string requester;  // ring-bench-read
   std::string sidecar;    // rdma-sidecar
+  std::string peers;      // folder of the programs of tests/peers
   unsigned rounds = 5;
   Nanoseconds round_length = 400 * kMillisecond;  // of each measure in each round
 };

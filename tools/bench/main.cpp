@@ -108,6 +108,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--engine", options.bench.engine, "path of rdma-engine; default: beside this program");
   app.add_option("--go-client", options.bench.go_client, "path of ring-bench-go; default: beside this program");
+  app.add_option("--peers", options.bench.peers,
+                 "folder of the programs of tests/peers; default: peers, beside this program");
   app.add_option("--plot", options.plot, "SVG to draw latency percentiles into, with gnuplot");
   app.add_flag("--json", options.json, "print one line of JSON for each measure; the table then goes to stderr");
   app.set_version_flag("--version", "ring-bench " RDE_VERSION);
@@ -132,5 +134,6 @@ int main(int argc, char** argv) {
   options.bench.c_client = find_program(argv[0], "ring-bench-c");
   options.bench.requester = find_program(argv[0], "ring-bench-read");
   options.bench.sidecar = find_program(argv[0], "rdma-sidecar");
+  if (options.bench.peers.empty()) options.bench.peers = find_program(argv[0], "peers");
   return run(options);
 }

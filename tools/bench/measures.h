@@ -52,5 +52,21 @@ extern const MeasureSpec kGo10000Latency;
 extern const MeasureSpec kIdleCpu;
 extern const MeasureSpec kCpuPerGib;
 extern const MeasureSpec kCpuPerMop;
+extern const MeasureSpec kPeerAeron64;
+extern const MeasureSpec kPeerAeron64Rate;
+extern const MeasureSpec kPeerAeron4k;
+extern const MeasureSpec kPeerAeron4kRate;
+extern const MeasureSpec kPeerPubSub64;
+extern const MeasureSpec kPeerPubSub64Rate;
+extern const MeasureSpec kPeerPubSub4k;
+extern const MeasureSpec kPeerPubSub4kRate;
+extern const MeasureSpec kPeerRpc64;
+extern const MeasureSpec kPeerRpc64Rate;
+extern const MeasureSpec kPeerRpc4k;
+extern const MeasureSpec kPeerRpc4kRate;
+extern const MeasureSpec kPeerShmipc64;
+extern const MeasureSpec kPeerShmipc64Rate;
+extern const MeasureSpec kPeerShmipc4k;
+extern const MeasureSpec kPeerShmipc4kRate;
 
 }  // namespace rde::tools

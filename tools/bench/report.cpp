@@ -121,13 +121,13 @@ nlohmann::ordered_json to_json(const Outcome& outcome) {
 
 void print_table(std::ostream& out, const std::vector<Outcome>& outcomes) {
   if (outcomes.empty()) return;
-  out << std::left << std::setw(19) << "measure" << std::setw(17) << "placement" << std::setw(6) << "unit" << std::right
+  out << std::left << std::setw(29) << "measure" << std::setw(21) << "placement" << std::setw(6) << "unit" << std::right
       << std::setw(8) << "n" << std::setw(11) << "min" << std::setw(11) << "median" << std::setw(11) << "p99"
       << std::setw(11) << "reference" << std::setw(8) << "ratio"
       << "  aim\n";
   for (const auto& outcome : outcomes) {
     const auto& summary = outcome.summary;
-    out << std::left << std::setw(19) << outcome.spec->name << std::setw(17) << outcome.placement << std::setw(6)
+    out << std::left << std::setw(29) << outcome.spec->name << std::setw(21) << outcome.placement << std::setw(6)
         << outcome.spec->unit << std::right;
     if (summary.n == 0) {
       out << (outcome.failed ? "  FAILED: " : "  skipped: ") << outcome.note << '\n';
