@@ -13,7 +13,7 @@ namespace rde::tools {
 namespace {
 
 constexpr std::uint32_t kOutstanding = 64;
-// Of 1, 2, 4 and 8 clients with 8 to 64 outstanding each, this made the most of the socket.
+// The door answers each client in order: with several that pipeline it always has a batch to read.
 constexpr unsigned kClients = 4;
 constexpr unsigned kOutstandingOfEach = 32;
 constexpr Nanoseconds kFallAsleep = 20 * kMillisecond;

@@ -20,7 +20,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * no part in a message, backs off. The rate is one way, where the publication waits for its subscriber.
  */
 public final class PeerAeron {
-  private static final String CHANNEL = "aeron:ipc?term-length=16m";
+  private static final String CHANNEL = "aeron:ipc?term-length=16m|mtu=8k"; // 4 KiB in one piece
   private static final int ASKS = 1001;
   private static final int ANSWERS = 1002;
   private static final int BATCH = 256;

@@ -2,6 +2,7 @@
 //! messages of many streams at once, as in its own benchmark.
 
 use peers::{fill, sum, Options};
+use shmipc::buffer::BufferReader;
 use shmipc::session::{SessionManager, SessionManagerConfig};
 use shmipc::stream::Stream;
 use shmipc::transport::{DefaultUnixConnect, DefaultUnixListen};
@@ -99,7 +100,7 @@ async fn trip(stream: &mut Stream, message: &mut [u8], count: u64) {
     stream.release_read_and_reuse();
 }
 
-async fn round_trips(options: &Options, client: &SessionManager) -> Vec<f64> {
+async fn round_trips(options: &Options, client: &SessionManager<DefaultUnixConnect>) -> Vec<f64> {
     let mut stream = client.get_stream().expect("a stream");
     let mut message = vec![0u8; options.size];
     let mut samples = Vec::new();
@@ -118,7 +119,7 @@ async fn round_trips(options: &Options, client: &SessionManager) -> Vec<f64> {
     samples
 }
 
-async fn rate(options: &Options, client: &SessionManager) -> Vec<f64> {
+async fn rate(options: &Options, client: &SessionManager<DefaultUnixConnect>) -> Vec<f64> {
     let start = Instant::now();
     let end = start + options.time;
     let done = Rc::new(Cell::new(0u64));
