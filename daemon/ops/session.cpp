@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "ops/check.h"
 #include "ops/ops.h"
 #include "shard/shard.h"
@@ -12,8 +13,8 @@ void op_session_open(Shard& shard, EngineChannel& channel, const rde_request& re
     const Status peer = shard.io_st().check_peer(Handle::from(request.handle));
     if (peer != Status::ok) return refuse(peer);
   }
-  const auto opened =
-      shard.sessions_st().open(channel.client().sessions, args.timeout_ns, request.handle, shard.now_st());
+  // The turn's time is old where this process stood still.
+  const auto opened = shard.sessions_st().open(channel.client().sessions, args.timeout_ns, request.handle, now_ns());
   shard.complete_st(channel, request.tag, opened.status, 0, 0, 0, opened.session.value());
 }
 

@@ -22,6 +22,7 @@ void Shard::note_failure(EngineChannel& channel, std::uint64_t tag, Status statu
 
 Operation* Shard::begin_st(EngineChannel& channel, const rde_request& request) {
   ClientState& client = channel.client();
+  now_ = now_ns();  // the turn's is old where this process stood still
   const Nanoseconds due = request.deadline_ns != 0 ? request.deadline_ns : now_ + options_.default_deadline;
   if (due <= now_) {
     complete_st(channel, request.tag, Status::deadline_exceeded);

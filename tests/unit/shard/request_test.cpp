@@ -91,6 +91,25 @@ TEST_CASE("a request that names no deadline gets the engine's") {
   CHECK(next_completion(*client).status == Status::ok);
 }
 
+TEST_CASE("a deadline is counted from when the request is taken, also where the engine stood still before") {
+  Rig rig({.default_deadline = 7 * kSecond});
+  const auto client = rig.attach();
+  const auto buffer = client->allocate(100);
+  Nanoseconds thawed = 0;
+  std::uint64_t tag = 0;
+  rig.on_shard([&](FakeIo&) {
+    tag = *client->channel(0).submit(read_request(1, *buffer));
+    usleep(50'000);
+    thawed = now_ns();
+  });
+  REQUIRE(eventually([&] { return rig.counts().submitted == 1; }));
+  rig.on_shard([&](FakeIo& io) {
+    CHECK(io.job(tag)->deadline >= thawed + 7 * kSecond);
+    io.finish_all(Status::ok);
+  });
+  CHECK(next_completion(*client).status == Status::ok);
+}
+
 TEST_CASE("a deadline answers the caller first and returns the buffer when the source has let go of it") {
   Rig rig;
   const auto client = rig.attach();
