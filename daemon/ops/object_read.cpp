@@ -18,7 +18,7 @@ void run_job(Shard& shard, EngineChannel& channel, const rde_request& request, O
   // peer that announced it.
   Handle peer = Handle::from(request.handle);
   if ((request.flags & RDE_REQUEST_FLAG_IN_SESSION) != 0) {
-    const auto used = shard.sessions_st().use(peer, channel.client().sessions, shard.now_st());
+    const auto used = shard.sessions_st().use(peer, channel.client().sessions, now_ns());
     if (used.status != Status::ok) return refuse(used.status);
     peer = used.peer;
   }

@@ -29,7 +29,7 @@ void op_session_close(Shard& shard, EngineChannel& channel, const rde_request& r
   SessionReport report{.success = args.result == RDE_SESSION_RESULT_DONE, .bytes = args.bytes, .crc = std::nullopt};
   if ((args.flags & RDE_SESSION_FLAG_CRC) != 0) report.crc = args.crc;
   const auto closed =
-      shard.sessions_st().close(Handle::from(request.handle), channel.client().sessions, report, shard.now_st());
+      shard.sessions_st().close(Handle::from(request.handle), channel.client().sessions, report, now_ns());
   shard.complete_st(channel, request.tag, closed.status, closed.crc_known ? 0 : RDE_COMPLETION_FLAG_UNVERIFIED, 0,
                     closed.crc, closed.bytes);
 }

@@ -9,13 +9,16 @@ namespace rde {
 namespace {
 
 constexpr unsigned kExpireAtOnce = 256;
+// Of one slab; each has a record. What is left over remembers sessions that have expired.
+constexpr std::uint64_t kOwners = 65'536;
 
 }  // namespace
 
 SessionTable::SessionTable(const SessionOptions& options)
     : options_(options), slab_bits_(static_cast<unsigned>(std::bit_width(options.slabs - 1))) {
   // The highest index of all stays free: it is kNone.
-  const std::uint32_t most = (SessionSlab::kNone >> slab_bits_) / 2;
+  const auto most = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>((SessionSlab::kNone >> slab_bits_) / 2, options.most + kOwners));
   for (unsigned i = 0; i < options.slabs; ++i) shelves_.push_back(std::make_unique<Shelf>(most, now_ns()));
 }
 

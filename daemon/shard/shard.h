@@ -60,7 +60,6 @@ class Shard {
     return *io_;
   }
   // At most a few turns old.
-  [[nodiscard]] Nanoseconds now_st() const { return now_; }
   SessionTable& sessions_st() { return *sessions_; }
   [[nodiscard]] bool draining_st() const { return draining_; }
   // Ends a request at once, or the first half of it.

@@ -149,6 +149,17 @@ TEST_CASE_FIXTURE(Fixture, "a session with a peer reads from that peer") {
   const auto other = rig.attach();
   const auto buffer = other->allocate(100);
   CHECK(ask(*other, read_in(session, *buffer)).status == Status::permission_denied);
+
+  rig.on_shard([](FakeIo& io) { io.automatic = false; });
+  const auto before = rig.counts().submitted.load();
+  const auto tag = client->channel(0).submit(read_in(session, *client->allocate(100)));
+  REQUIRE(tag);
+  REQUIRE(eventually([&] { return rig.counts().submitted == before + 1; }));
+  rig.on_shard([&](FakeIo& io) {
+    CHECK(io.job(*tag)->peer == Handle::from(7));
+    io.finish_all(Status::ok);
+  });
+  CHECK(next_completion(*client).status == Status::ok);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what a read delivers after its session was closed is not counted") {

@@ -181,6 +181,20 @@ TEST_CASE_FIXTURE(Fixture, "what is delivered after the end is of no effect") {
   CHECK(table.counts().bytes == 0);
 }
 
+TEST_CASE("sessions that expire at once, again and again, take no more memory than the cap allows") {
+  constexpr std::uint64_t kMany = 1'000'000;
+  Nanoseconds now = now_ns();
+  SessionTable table({.most = 8, .timeout = kTimeout, .slabs = 1});
+  auto owner = table.add_owner(0, 1, now);
+  for (std::uint64_t i = 0; i < kMany; ++i) {
+    const auto opened = table.open(owner, 1, 0, now);
+    if (opened.status != Status::ok) FAIL("session ", i);
+    now += 10;
+    if (table.close(opened.session, owner, {}, now).status != Status::session_expired) FAIL("session ", i);
+  }
+  CHECK(table.counts().memory <= (65'536 + 8) * 64 + 65'536);
+}
+
 TEST_CASE("a million sessions are live in 64 bytes each, and all expire") {
   constexpr std::uint64_t kMany = 1'000'000;
   const Nanoseconds start = now_ns();
