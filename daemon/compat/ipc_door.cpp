@@ -171,6 +171,7 @@ void IpcDoor::answer(std::uint64_t number, const Reply& reply) {
 void IpcDoor::close(std::uint64_t number) {
   const auto found = connections_.find(number);
   if (found == connections_.end()) return;
+  reader_.forget(number);
   leaving_.push_back(found->second->owner);
   (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second->descriptor(), nullptr);
   connections_.erase(found);

@@ -29,7 +29,6 @@ struct IpcDoorParts {
   unsigned slab = 0;        // of the sessions opened here; nobody else's
   std::uint64_t epoch = 0;  // of the engine
   std::string device;
-  bool real_rdma = false;
 };
 
 // Written by the door's thread, read by that of the metrics.

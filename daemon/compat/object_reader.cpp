@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint32_t kSlice = 256U << 10;
 constexpr std::uint64_t kSegment = std::uint64_t{8} << 20;  // holds all slices, and the rings
 constexpr std::uint64_t kLargest = 0xFFFF'FFFF;             // of an object: its index entry has 32 bits for it
+constexpr std::uint32_t kSlicesInTurn = 16;                 // of one read, while others wait
 constexpr Nanoseconds kAttachTime = 2 * kSecond;
 constexpr Nanoseconds kBetweenAttempts = kSecond;
 
@@ -27,8 +28,16 @@ ObjectReader::Link::Link(Attachment given)
       arena(attachment.view.header().arena_size),
       sleeper(attachment.view.client_doorbell(), attachment.view.header().channel_count) {}
 
-void ObjectReader::read(const ReadRequest& request, Done done) {
-  waiting_.push_back({.request = request, .done = std::move(done), .position = request.offset});
+void ObjectReader::read(std::uint64_t reader, const ReadRequest& request, Done done) {
+  waiting_.push_back({.reader = reader, .request = request, .done = std::move(done), .position = request.offset});
+}
+
+void ObjectReader::forget(std::uint64_t reader) {
+  std::erase_if(waiting_, [&](const Task& task) { return task.reader == reader; });
+  // What is under way ends with its slice.
+  for (auto& task : tasks_) {
+    if (task && task->reader == reader) task->answered = true;
+  }
 }
 
 bool ObjectReader::attached() {
@@ -63,11 +72,12 @@ void ObjectReader::progress() {
 void ObjectReader::start_waiting() {
   while (!waiting_.empty()) {
     const auto found = std::ranges::find_if(tasks_, [](const auto& task) { return !task; });
-    if (found == tasks_.end()) return;
-    if (waiting_.front().request.deadline <= now_ns() || !attached()) {
+    const bool is_late = waiting_.front().request.deadline <= now_ns();
+    if (found == tasks_.end() && !is_late) return;
+    if (is_late || !attached()) {
       Task task = std::move(waiting_.front());
       waiting_.pop_front();
-      answer(task, link_ ? Status::deadline_exceeded : Status::resource_exhausted);
+      answer(task, is_late ? Status::deadline_exceeded : Status::resource_exhausted);
       continue;
     }
     const auto page = link_->arena.allocate(kSlice);
@@ -113,16 +123,25 @@ void ObjectReader::submit_slice(std::uint32_t slot) {
   if (!submit(slot, RDE_OP_OBJECT_READ, task.position, length)) answer(task, Status::ring_full);
 }
 
+void ObjectReader::next_slice(std::uint32_t slot) {
+  Task& task = *tasks_[slot];
+  if (++task.slices % kSlicesInTurn != 0 || waiting_.empty()) return submit_slice(slot);
+  waiting_.push_back(std::move(task));
+  free(slot);
+}
+
 void ObjectReader::take(const Reaped& reaped) {
   const auto slot = static_cast<std::uint32_t>(reaped.user);
   Task& task = *tasks_[slot];
-  if (reaped.ends && reaped.status != Status::ok) {
+  if (reaped.ends && task.answered) {
+    // Forgotten.
+  } else if (reaped.ends && reaped.status != Status::ok) {
     answer(task, reaped.status);
   } else if (reaped.ends) {
     task.asks_stat ? take_stat(slot, reaped) : take_slice(slot, reaped);
   }
   // Where the engine may still write into the buffer, a second completion comes.
-  if (task.answered && reaped.returns_buffer) free(slot);
+  if (tasks_[slot] && tasks_[slot]->answered && reaped.returns_buffer) free(slot);
 }
 
 void ObjectReader::take_slice(std::uint32_t slot, const Reaped& reaped) {
@@ -136,7 +155,7 @@ void ObjectReader::take_slice(std::uint32_t slot, const Reaped& reaped) {
   if (task.position - task.request.offset > kLargest) return answer(task, Status::transfer_too_large);
   const bool ended = (reaped.flags & RDE_COMPLETION_FLAG_END) != 0;
   const bool enough = task.request.size != 0 && task.position - task.request.offset >= task.request.size;
-  if (!ended && !enough) return reaped.bytes == 0 ? answer(task, Status::internal) : submit_slice(slot);
+  if (!ended && !enough) return reaped.bytes == 0 ? answer(task, Status::internal) : next_slice(slot);
   // A whole object that came in parts is compared with the checksum in its record.
   if (!ended || task.request.offset != 0 || !task.unverified) return answer(task, Status::ok);
   task.asks_stat = true;

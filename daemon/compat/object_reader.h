@@ -2,8 +2,8 @@
 // bytes are checksummed slice by slice and stay in this process, since that protocol has no way to hand them over.
 //
 //   ObjectReader reader(config.socket);
-//   reader.read({.id = id, .offset = 0, .size = 0, .deadline = now + 30 * kSecond}, [](const ReadAnswer& answer) { …
-//   }); const bool blocks = reader.prepare_sleep();        // then wait for descriptors(), unless there is news
+//   reader.read(7, {.id = id, .deadline = now + 30 * kSecond}, [](const ReadAnswer& answer) { … });
+//   const bool blocks = reader.prepare_sleep();        // then wait for descriptors(), unless there is news
 //   reader.end_sleep();
 //   reader.progress();
 //
@@ -41,13 +41,15 @@ struct ReadAnswer {
 
 class ObjectReader {
  public:
-  // Called from progress(), once for each read.
+  // Called from progress(), once for each read that is not forgotten.
   using Done = std::function<void(const ReadAnswer&)>;
 
   explicit ObjectReader(std::string attach_socket) : socket_(std::move(attach_socket)) {}
 
-  // Waits for its turn where many are under way.
-  void read(const ReadRequest& request, Done done);
+  // Waits for its turn where many are under way; a long one then lets others go on in between.
+  void read(std::uint64_t reader, const ReadRequest& request, Done done);
+  // Nobody waits for the reads of this reader any more.
+  void forget(std::uint64_t reader);
   void progress();
 
   // Attaches with the first read. The rings' news, and the engine's end; -1 while not attached.
@@ -58,12 +60,14 @@ class ObjectReader {
 
  private:
   struct Task {
+    std::uint64_t reader = 0;
     ReadRequest request;
     Done done;
     std::uint32_t page = 0;
     std::uint64_t position = 0;  // of the next slice
     std::uint64_t object_size = 0;
     std::uint32_t crc = 0;
+    std::uint32_t slices = 0;
     bool unverified = false;
     bool asks_stat = false;
     bool answered = false;
@@ -83,6 +87,7 @@ class ObjectReader {
   void drop_link();
   bool submit(std::uint32_t slot, std::uint8_t op, std::uint64_t offset, std::uint32_t length);
   void submit_slice(std::uint32_t slot);
+  void next_slice(std::uint32_t slot);
   void take(const Reaped& reaped);
   void take_slice(std::uint32_t slot, const Reaped& reaped);
   void take_stat(std::uint32_t slot, const Reaped& reaped);

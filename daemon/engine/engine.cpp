@@ -105,8 +105,7 @@ Result<void> Engine::start_ipc_door() {
   auto door = compat::IpcDoor::open(config_, {.sessions = sessions_,
                                               .slab = static_cast<unsigned>(shards_.size()),
                                               .epoch = epoch_,
-                                              .device = summary_.device,
-                                              .real_rdma = summary_.real_rdma});
+                                              .device = summary_.device});
   if (!door) return door.error();
   ipc_door_ = std::move(*door);
   spdlog::info("older protocol socket={}", config_.ipc_socket);
@@ -168,9 +167,9 @@ void Engine::reload() {
 
 void Engine::stop() {
   notify_service_manager("STOPPING=1");
-  if (ipc_door_) ipc_door_->stop();
   attach_->refuse_new();
   std::vector<std::thread> stops;
+  if (ipc_door_) stops.emplace_back([this] { ipc_door_->stop(); });
   for (auto& shard : shards_) stops.emplace_back([&shard] { shard->stop(kDrainTime); });
   for (auto& thread : stops) thread.join();
   spdlog::info("stopped");

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include <cstring>
+#include <set>
 
 #include "base/crc32c.h"
 #include "compat/ipc_door.h"
@@ -208,6 +209,48 @@ TEST_CASE_FIXTURE(Fixture, "while one client's read hangs, and another sends hal
   for (int i = 0; i < 100; ++i) REQUIRE(has(third.ask(recorded("ping").request), "Pong"));
   rig.on_shard([](FakeIo& io) { io.finish_all(Status::io_error); });
   CHECK(has(hangs.receive(), "io_error"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "reads of clients that have gone are not begun, and hold up nobody") {
+  CHECK(has(connect().ask(recorded("start read").request), "StartReadResponse"));
+  const auto of_one_read = rig.counts().submitted.load();
+  rig.on_shard([](FakeIo& io) { io.automatic = false; });
+  constexpr int kAtOnce = 16;
+  for (int i = 0; i < kAtOnce + 4; ++i) {
+    const auto requests = door->stats().requests.load();
+    const auto gone = connect();
+    gone.send(recorded("start read").request);
+    REQUIRE(eventually([&] { return door->stats().requests == requests + 1; }));
+  }
+  REQUIRE(eventually([&] { return door->stats().connections == 0 && sessions->live() == 0; }));
+  REQUIRE(eventually([&] { return rig.counts().submitted == of_one_read + kAtOnce; }));
+  rig.on_shard([](FakeIo& io) {
+    io.automatic = true;
+    io.finish_all(Status::ok);
+  });
+  CHECK(has(connect().ask(recorded("start read").request), "StartReadResponse"));
+  CHECK(rig.counts().submitted == 2 * of_one_read + kAtOnce);
+}
+
+TEST_CASE_FIXTURE(Fixture, "more long reads than there are places for take turns") {
+  constexpr std::uint64_t kReads = 20, kSize = std::uint64_t{64} << 20;
+  rig.on_shard([](FakeIo& io) { io.automatic = false; });
+  ObjectReader reader(rig.socket());
+  std::uint64_t ended = 0;
+  for (std::uint64_t i = 0; i < kReads; ++i) {
+    reader.read(i, {.id = {1, 100 + i, 0}, .size = kSize, .deadline = now_ns() + kPatience},
+                [&](const ReadAnswer&) { ++ended; });
+  }
+  std::set<std::uint64_t> seen;
+  const auto answer_pieces = [&](FakeIo& io) {
+    for (const auto needle : io.finish_pieces(kSize)) seen.insert(needle);
+  };
+  CHECK(eventually([&] {
+    reader.progress();
+    rig.on_shard(answer_pieces);
+    return seen.size() == kReads;
+  }));
+  CHECK(ended == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "stopping closes connections, ends sessions, and takes the socket's file away") {

@@ -81,6 +81,17 @@ void FakeIo::finish_all_but_one(Status status) {
   }
 }
 
+std::vector<std::uint64_t> FakeIo::finish_pieces(std::uint64_t object_size) {
+  std::vector<std::uint64_t> needles;
+  for (ObjectJob* job : jobs_) {
+    needles.push_back(job->id.needle);
+    make_ready(*job, Status::ok, static_cast<std::uint32_t>(job->destination.size()), 0);
+    job->object_size = object_size;
+  }
+  jobs_.clear();
+  return needles;
+}
+
 void FakeIo::finish_all(Status status) {
   for (ObjectJob* job : jobs_) make_ready(*job, status, 0, 0);
   jobs_.clear();

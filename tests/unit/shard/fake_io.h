@@ -50,6 +50,8 @@ class FakeIo final : public ShardIo {
   bool finish(std::uint64_t tag, Status status, std::uint32_t bytes = 0, std::uint16_t flags = 0);
   void finish_all(Status status);
   void finish_all_but_one(Status status);
+  // Each as a piece of an object of that size; what was asked for.
+  std::vector<std::uint64_t> finish_pieces(std::uint64_t object_size);
   // Ends it in the progress() that finds news() rung, and not before.
   void finish_at_news(std::uint64_t tag) { at_news_ = tag; }
   void open_waiting(Status status);
