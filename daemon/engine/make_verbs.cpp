@@ -1,5 +1,7 @@
 #include "engine/make_verbs.h"
 
+#include <spdlog/spdlog.h>
+
 #include "transport/verbs/verbs_selftest.h"
 #include "transport/verbs/verbs_transport.h"
 
@@ -9,12 +11,19 @@ Result<std::unique_ptr<Transport>> make_verbs(const Config& config, std::string&
   const std::string device = config.device == "auto" ? "" : config.device;
   const auto finding = find_working_port(device);
   if (!finding) return finding.error();
-  std::vector<HostPort> addresses = config.peers;
-  if (config.listen) addresses.push_back(*config.listen);
-  for (const auto& address : addresses) {
-    const auto where = resolve(address);
+  for (const auto& peer : config.peers) {
+    const auto where = resolve(peer);
+    if (!where) {
+      // The others are served meanwhile, and the connection is tried again and again.
+      spdlog::warn("--peer {}: {}; whether an RDMA device leads to it is not known", peer.text(), where.error().text);
+      continue;
+    }
+    if (auto passes = passes_device(*where, device); !passes) return passes.error().in(peer.text());
+  }
+  if (config.listen) {
+    const auto where = resolve(*config.listen);
     if (!where) return where.error();
-    if (auto passes = passes_device(*where, device); !passes) return passes.error().in(address.text());
+    if (auto passes = passes_device(*where, device); !passes) return passes.error().in(config.listen->text());
   }
   auto transport = VerbsTransport::create({.device = device});
   if (!transport) return transport.error();

@@ -83,7 +83,7 @@ class ServeSession final : public LinkObserver, public ListNode {
   Link* link_;
   std::optional<Handshake> handshake_;
   bool is_serving_ = false;
-  Nanoseconds greet_until_ = 0;
+  Nanoseconds greet_until_ = kNoTimer;  // until the link is up
   Heartbeat heartbeat_;
   VolumeAnnouncer announcer_;
   List<Serve> small_;  // queued

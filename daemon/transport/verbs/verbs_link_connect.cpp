@@ -29,7 +29,7 @@ Result<VerbsHello> VerbsLink::check_hello(std::span<const std::byte> data) const
     return Error{Status::peer_version, remote_.text() + " speaks link version " + std::to_string(hello.version) +
                                            ", this engine " + std::to_string(kVerbsWireVersion)};
   }
-  if (hello.receives <= kReservedCredits || hello.frame_bytes < kFrameBytes) {
+  if (hello.receives < kReservedCredits + 2 || hello.frame_bytes < kFrameBytes) {
     return Error{Status::protocol_error, "hello.receives " + std::to_string(hello.receives) + " or hello.frame_bytes " +
                                              std::to_string(hello.frame_bytes) + " is too small"};
   }

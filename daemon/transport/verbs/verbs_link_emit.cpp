@@ -149,7 +149,7 @@ void VerbsLink::sent(std::uint32_t sequence, ibv_wc_status status) {
     // One that failed ends with the link, once nothing reads it any more.
     if (entry.delivery != nullptr && status == IBV_WC_SUCCESS) end_delivery(*entry.delivery, Status::ok);
   });
-  if (!outgoing_.empty()) transport_.mark_dirty(*this);
+  if (!outgoing_.empty() || credits_.should_return()) transport_.mark_dirty(*this);
 }
 
 void VerbsLink::end_delivery(VerbsDelivery& delivery, Status status) {

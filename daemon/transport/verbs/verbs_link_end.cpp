@@ -22,7 +22,6 @@ void VerbsLink::end(const Error& why, bool is_ours) {
 // The queue pair is of no use any more; nothing of it is told before it is destroyed.
 void VerbsLink::fail(const Error& why) {
   is_failed_ = true;
-  if (state_ == State::connecting) why_ = why;
   end(why, false);
 }
 

@@ -30,7 +30,6 @@ void VerbsLink::on_completion(const ibv_wc& completion) {
     sent(index & SendLedger::kSequenceMask, completion.status);
   }
   if (completion.status != IBV_WC_SUCCESS) {
-    if (completion.status == IBV_WC_WR_FLUSH_ERR) ++transport_.flushed_;
     return fail({Status::peer_down,
                  "the connection to " + remote_.text() + " was lost (" + ibv_wc_status_str(completion.status) + ")"});
   }

@@ -115,7 +115,6 @@ class VerbsTransport final : public Transport {
   std::uint32_t last_serial_ = 0;
   std::size_t unsettled_ = 0;   // links that are not simply up
   std::size_t delivering_ = 0;  // payloads on their way out
-  std::uint64_t flushed_ = 0;   // work requests that an error took back
   std::vector<VerbsLink*> dirty_;
   std::vector<VerbsLink*> flushing_;
   std::vector<Deferred> deferred_;
