@@ -1,8 +1,11 @@
 // Who may use the door, and how many at once.
+#include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "compat/error_names.h"
 #include "compat/ipc_door.h"
@@ -21,9 +24,20 @@ constexpr Nanoseconds kIdleTime = 60 * kSecond;  // after which a connection may
 void IpcDoor::accept() {
   for (unsigned i = 0; i < kAcceptsAtOnce; ++i) {
     Descriptor socket = listener_.accept();
-    if (!socket) return;
+    if (!socket) {
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) pause_accepting(errno);
+      return;
+    }
     admit(std::move(socket));
   }
+}
+
+// Without descriptors or memory the listener would stay readable, and this thread busy: close_stalled() tries again.
+void IpcDoor::pause_accepting(int error_number) {
+  spdlog::warn("cannot accept connections at the IPC socket: {}; raise the limit of open files (LimitNOFILE)",
+               std::strerror(error_number));
+  is_listening_ = false;
+  watch_listener();
 }
 
 void IpcDoor::admit(Descriptor socket) {

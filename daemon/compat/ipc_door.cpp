@@ -92,7 +92,7 @@ void IpcDoor::run() {
 
 int IpcDoor::patience() const {
   if (!backlog_.empty() || !leaving_.empty()) return 0;
-  return connections_.empty() ? -1 : kTickMilliseconds;
+  return connections_.empty() && is_listening_ ? -1 : kTickMilliseconds;
 }
 
 void IpcDoor::wait(int milliseconds) {
@@ -116,6 +116,11 @@ void IpcDoor::on_ready(std::uint64_t key, std::uint32_t events) {
   if (connection.owes() && !connection.send_rest(now)) return close(key);
   if (connection.wants_input() && (events & (EPOLLIN | EPOLLHUP)) != 0 && !connection.receive(now)) return close(key);
   serve(key);
+}
+
+void IpcDoor::watch_listener() {
+  (void)watch_descriptor(epoll_.get(), EPOLL_CTL_MOD, listener_.descriptor(), kListener,
+                         is_listening_ ? std::uint32_t{EPOLLIN} : 0);
 }
 
 void IpcDoor::watch(std::uint64_t number, IpcConnection& connection) {
@@ -182,6 +187,10 @@ void IpcDoor::close_stalled() {
   const Nanoseconds now = now_ns();
   if (now - swept_ < kSecond) return;
   swept_ = now;
+  if (!is_listening_) {
+    is_listening_ = true;
+    watch_listener();
+  }
   std::vector<std::uint64_t> stalled;
   for (const auto& [number, connection] : connections_) {
     if (connection->is_stalled(now)) stalled.push_back(number);

@@ -66,6 +66,8 @@ class IpcDoor {
   void on_ready(std::uint64_t key, std::uint32_t events);
   void accept();
   void admit(Descriptor socket);
+  void pause_accepting(int error_number);
+  void watch_listener();
   void refuse(int socket, const ErrorReply& why);
   bool make_room();
   void watch(std::uint64_t number, IpcConnection& connection);
@@ -96,6 +98,7 @@ class IpcDoor {
   std::vector<SessionOwner> leaving_;   // whose sessions are being ended
   std::uint64_t next_number_ = 16;      // below: the door's own descriptors
   Nanoseconds swept_ = 0;
+  bool is_listening_ = true;
   std::atomic<bool> stopping_{false};
   IpcStats stats_;
   std::thread thread_;

@@ -74,11 +74,14 @@ func TestALimitOfFileSizeRefusesClientsAndNoMore(t *testing.T) {
 
 func TestConnectionsThatSayNothingDoNotKeepMetricsFromOthers(t *testing.T) {
 	engine := harness.StartEngine(t, "--metrics", "127.0.0.1:0")
-	found := regexp.MustCompile(`metrics http://(\S+)/metrics`).FindStringSubmatch(engine.Log())
-	if found == nil {
-		t.Fatalf("the engine does not say where its metrics are: %s", engine.Log())
-	}
-	address := found[1]
+	var address string
+	harness.Eventually(t, "the engine says where its metrics are", func() bool {
+		found := regexp.MustCompile(`metrics http://(\S+)/metrics`).FindStringSubmatch(engine.Log())
+		if found != nil {
+			address = found[1]
+		}
+		return found != nil
+	})
 	for range 8 {
 		silent, err := net.Dial("tcp", address)
 		if err != nil {

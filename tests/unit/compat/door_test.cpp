@@ -1,6 +1,7 @@
 // The older socket in front of a shard whose storage the test plays.
 #include <doctest/doctest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -196,6 +197,23 @@ TEST_CASE_FIXTURE(Fixture, "a connection too many is told so; who goes makes roo
   clients.pop_back();
   REQUIRE(eventually([&] { return door->stats().connections == 7; }));
   CHECK(has(connect().ask(recorded("ping").request), "Pong"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "who comes when no descriptor is left is turned away, and served once there are some") {
+  const auto ping = recorded("ping").request;
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int lowest = dup(0);
+  // The client takes the place of `lowest`; none is left for the other end.
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(lowest) + 1;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &tight) == 0);
+  close(lowest);
+  const auto client = connect();
+  CHECK(client.receive().empty());
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(door->stats().accepted == 0);
+  CHECK(has(connect().ask(ping), "Pong"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "while one client's read hangs, and another sends half a frame, a third is served") {
