@@ -7,8 +7,8 @@
 
 namespace rde {
 
-// True when something was done. While only requests come in it makes no system call, and reads the clock (which is none
-// either) once in kIoSteps.
+// True when something was done. While only requests come in the shard makes no system call of its own, and reads the
+// clock (which is none either) once in kIoSteps.
 bool Shard::turn() {
   bool worked = false;
   if (queue_->any()) {

@@ -38,7 +38,7 @@ make_volumes() {
 # A frozen host neither answers nor closes anything: for SHARE/freeze its whole guest stands still for a while.
 freeze_on_demand() {
   local qemu
-  until [ -e "$share/end" ]; do
+  until [ -e "$share/end" ] || ! kill -0 $$; do
     if [ -e "$share/freeze" ]; then
       rm "$share/freeze"
       qemu=$(cat "$share/qemu-2")
