@@ -88,7 +88,7 @@ class IdleCost final : public Measure {
   std::optional<RoundTrips> busy_;
 };
 
-MeasureSpec spec(std::string_view name, std::string_view what, Idle idle) {
+MeasureSpec spec(std::string_view name, std::string_view what, const Idle& idle) {
   return {.name = name,
           .unit = "ns",
           .what = what,

@@ -86,7 +86,7 @@ class VerbsTransport final : public Transport {
   void on_event(const Event& event);
   void on_request(const Event& event);
   void on_rejected(VerbsLink& link, const Event& event);
-  void step(VerbsLink& link, Result<void> result);
+  void step(VerbsLink& link, const Result<void>& result);
 
   Result<VerbsQueues*> queues_for(ibv_context* context);
   Result<std::unique_ptr<VerbsDomain>> take_domain(ibv_context* context, const std::string& peer);

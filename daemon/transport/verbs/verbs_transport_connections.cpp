@@ -100,7 +100,7 @@ unsigned VerbsTransport::take_events() {
   return count;
 }
 
-void VerbsTransport::step(VerbsLink& link, Result<void> result) {
+void VerbsTransport::step(VerbsLink& link, const Result<void>& result) {
   if (!result) link.end(result.error(), false);
 }
 
