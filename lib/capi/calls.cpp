@@ -14,20 +14,6 @@ namespace {
 
 constexpr std::size_t kLongestAddress = 300;  // a DNS name, brackets and a port
 
-template <class Args>
-void put_args(rde_request& request, const Args& args) {
-  static_assert(sizeof args == sizeof request.args);
-  std::memcpy(request.args, &args, sizeof args);
-}
-
-rde_request object_request(rde_op op, std::uint64_t peer, const rde_file_id& id, std::uint64_t offset) {
-  rde_request request{};
-  request.op = static_cast<std::uint8_t>(op);
-  request.handle = peer;
-  put_args(request, rde_object_args{.needle = id.needle, .volume = id.volume, .cookie = id.cookie, .offset = offset});
-  return request;
-}
-
 // A buffer of the library's own, for one call.
 class Scratch {
  public:
@@ -93,8 +79,7 @@ int rde_ping(rde_client* client, uint64_t timeout_ns, uint64_t* round_trip_ns, r
   return guarded(error, [&]() -> Result<void> {
     if (client == nullptr) return missing("client");
     const auto sent = rde::now_ns();
-    rde_request request{.op = RDE_OP_PING};
-    put_args(request, rde_ping_args{.sent_ns = sent, .reserved = {}});
+    const auto request = rde::request_with(RDE_OP_PING, 0, rde_ping_args{.sent_ns = sent, .reserved = {}});
     const auto answer = client->callers.call("ping", request, timeout_ns);
     if (!answer) return answer.error();
     if (round_trip_ns != nullptr) *round_trip_ns = rde::now_ns() - sent;
@@ -153,7 +138,7 @@ int rde_stat(rde_client* client, uint64_t peer, const rde_file_id* id, uint64_t 
     if (id == nullptr) return missing("id");
     if (result == nullptr) return missing("result");
     const Scratch scratch(client);
-    const auto answer = call_with(client, "stat", object_request(RDE_OP_OBJECT_STAT, peer, *id, 0), scratch,
+    const auto answer = call_with(client, "stat", rde::capi::object_request(RDE_OP_OBJECT_STAT, peer, *id, 0), scratch,
                                   RDE_ARENA_PAGE, timeout_ns);
     if (!answer) return answer.error();
     rde_object_stat stat;
@@ -172,29 +157,6 @@ int rde_stat(rde_client* client, uint64_t peer, const rde_file_id* id, uint64_t 
                .name = {}};
     put_text(result->mime, {scratch.data() + sizeof stat, stat.mime_length});
     put_text(result->name, {scratch.data() + sizeof stat + stat.mime_length, stat.name_length});
-    return {};
-  });
-}
-
-int rde_read(rde_client* client, uint64_t peer, const rde_file_id* id, uint64_t offset, const rde_buffer* buffer,
-             size_t length, uint64_t timeout_ns, rde_read_result* result, rde_error* error) {
-  return guarded(error, [&]() -> Result<void> {
-    if (client == nullptr) return missing("client");
-    if (id == nullptr) return missing("id");
-    if (buffer == nullptr) return missing("buffer");
-    if (result == nullptr) return missing("result");
-    if (length == 0) return Error{Status::length_zero, "read: length = 0: want 1 and up"};
-    if (auto begun = client->loans.begin(buffer->page, length); !begun) return begun.error().in("read");
-    auto request = object_request(RDE_OP_OBJECT_READ, peer, *id, offset);
-    request.buffer_page = buffer->page;
-    request.length = static_cast<std::uint32_t>(length);
-    const auto answer = client->callers.call("read", request, timeout_ns, buffer->page);
-    if (!answer) return answer.error();
-    *result = {.object_size = answer->value,
-               .bytes = answer->bytes,
-               .crc = answer->crc,
-               .flags = answer->flags,
-               .reserved = 0};
     return {};
   });
 }

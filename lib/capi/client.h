@@ -11,6 +11,7 @@
 #include "capi/callers.h"
 #include "capi/loans.h"
 #include "client/client.h"
+#include "client/session.h"
 #include "rde.h"
 
 struct rde_client {
@@ -50,6 +51,11 @@ int guarded(rde_error* error, Body body) noexcept {
     if (error != nullptr) *error = {.status = RDE_INTERNAL, .text = "a fault of the library"};
     return RDE_INTERNAL;
   }
+}
+
+inline rde_request object_request(rde_op op, std::uint64_t handle, const rde_file_id& id, std::uint64_t offset) {
+  return request_with(op, handle,
+                      rde_object_args{.needle = id.needle, .volume = id.volume, .cookie = id.cookie, .offset = offset});
 }
 
 inline Error missing(const char* argument) { return {Status::invalid_request, std::string(argument) + " is NULL"}; }

@@ -14,8 +14,9 @@
 
 namespace rde {
 
+// A request with the arguments of its operation.
 template <class Args>
-rde_request session_request(rde_op op, std::uint64_t handle, const Args& args) {
+rde_request request_with(rde_op op, std::uint64_t handle, const Args& args) {
   static_assert(sizeof args == sizeof rde_request::args);
   rde_request request{};
   request.op = static_cast<std::uint8_t>(op);
@@ -27,7 +28,7 @@ rde_request session_request(rde_op op, std::uint64_t handle, const Args& args) {
 // A timeout of 0 is the engine's default; a peer of 0 lets the engine find each volume. The completion's value is the
 // session.
 inline rde_request open_session_request(Nanoseconds timeout = 0, std::uint64_t peer = 0) {
-  return session_request(RDE_OP_SESSION_OPEN, peer, rde_session_open_args{.timeout_ns = timeout, .reserved = {}});
+  return request_with(RDE_OP_SESSION_OPEN, peer, rde_session_open_args{.timeout_ns = timeout, .reserved = {}});
 }
 
 // The same read, in a session; its peer is the session's.
@@ -45,15 +46,14 @@ struct SessionClosing {
 
 // The completion has the engine's CRC32C, and in `value` the bytes that it delivered; crc_mismatch where they differ.
 inline rde_request close_session_request(std::uint64_t session, const SessionClosing& closing = {}) {
-  return session_request(
-      RDE_OP_SESSION_CLOSE, session,
-      rde_session_close_args{
-          .bytes = closing.bytes,
-          .crc = closing.crc.value_or(0),
-          .result = static_cast<std::uint8_t>(closing.failed ? RDE_SESSION_RESULT_FAILED : RDE_SESSION_RESULT_DONE),
-          .flags = static_cast<std::uint8_t>(closing.crc ? RDE_SESSION_FLAG_CRC : 0),
-          .reserved0 = 0,
-          .reserved = 0});
+  return request_with(RDE_OP_SESSION_CLOSE, session,
+                      rde_session_close_args{.bytes = closing.bytes,
+                                             .crc = closing.crc.value_or(0),
+                                             .result = static_cast<std::uint8_t>(
+                                                 closing.failed ? RDE_SESSION_RESULT_FAILED : RDE_SESSION_RESULT_DONE),
+                                             .flags = static_cast<std::uint8_t>(closing.crc ? RDE_SESSION_FLAG_CRC : 0),
+                                             .reserved0 = 0,
+                                             .reserved = 0});
 }
 
 }  // namespace rde
