@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "rde_layout.h"
@@ -51,7 +52,9 @@ void StorageReader::stream(Flight& flight, std::uint64_t begin, std::uint64_t le
 }
 
 void StorageReader::on_streamed(Flight& flight) {
-  flight.crc = crc32c_combine(flight.crc, flight.others_crc, flight.length - flight.summed);
+  // Called once more when the needle has been verified: the parts are put together but once.
+  flight.crc = crc32c_combine(flight.crc, std::exchange(flight.others_crc, 0), flight.length - flight.summed);
+  flight.summed = flight.length;
   if (flight.length == flight.needle.data_size && (flight.verifies || !flight.job->skip_crc)) {
     if (!crc_matches(flight.needle.crc, flight.crc)) return on_wrong_crc(flight);
     remember_verified(flight);

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "base/crc32c.h"
 #include "harness.h"
 #include "seaweed/volume_writer.h"
 #include "sha256.h"
@@ -40,6 +41,7 @@ class ScriptedQueue final : public ReadQueue {
   void flush() override {}
   std::span<const FileReadEnd> reap(std::span<FileReadEnd> room) override {
     if (held) return {};
+    if (newest_first) std::ranges::reverse(ends_);
     const std::size_t count = std::min(room.size(), ends_.size());
     std::copy_n(ends_.begin(), count, room.begin());
     ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(count));
@@ -51,6 +53,7 @@ class ScriptedQueue final : public ReadQueue {
 
   std::function<int()> script;  // -errno, or the most bytes to read; 0 = no fault
   bool held = false;
+  bool newest_first = false;
   [[nodiscard]] std::size_t waiting() const { return ends_.size(); }
   [[nodiscard]] std::size_t most_at_once() const { return most_; }
 
@@ -112,6 +115,29 @@ TEST_CASE("reads that are short or interrupted are gone on with") {
     if (!object.missing) CHECK(sha256(job.answer()) == object.sha256);
   }
   CHECK(fixture.queue->most_at_once() <= fixture.queue->depth());
+}
+
+TEST_CASE("reads that end in another order than they began have the CRC of their bytes, verified beside them or not") {
+  const Watchdog watchdog;
+  constexpr std::size_t kSize = 1'000'003;
+  const VolumeFolder folder;
+  VolumeWriter writer;
+  std::mt19937 random(1);
+  std::string text(kSize, '\0');
+  std::ranges::generate(text, [&] { return static_cast<char>(random()); });
+  writer.add({.id = 1, .cookie = 1, .data = text});
+  writer.write(folder.path() / "9");
+  for (const std::size_t length : {kSize, kSize - 1, std::size_t{700'000}, std::size_t{1}}) {
+    ScriptedFixture fixture(folder.path());  // that has not verified the object
+    fixture.queue->newest_first = true;
+    for (int again = 0; again < 2; ++again) {
+      TestJob job({9, 1, 1}, length, kSize - length);
+      run(*fixture.reader, job);
+      REQUIRE(job.status == Status::ok);
+      CHECK(job.crc == crc32c(std::as_bytes(std::span(text)).last(length)));
+      CHECK(crc32c(job.answer()) == job.crc);
+    }
+  }
 }
 
 TEST_CASE("a read that the kernel never lets through ends all the same") {
