@@ -79,6 +79,14 @@ class EngineIo final : public ShardIo {
     network_->hub().cancel(job);
   }
 
+  [[nodiscard]] Status check_region_peer(Handle peer) const override {
+    const Status status = check_peer(peer);
+    return status == Status::ok ? Status::not_supported : status;
+  }
+  // Never reached: check_region_peer lets no peer pass.
+  void submit(Handle /*peer*/, RegionJob& /*job*/, ArenaMemory /*memory*/) override {}
+  void cancel(Handle /*peer*/, RegionJob& /*job*/) override {}
+
   Result<Handle> open_peer(const SocketAddress& where, Opened opened) override {
     if (!network_) return Error{Status::not_supported, "this engine was built without a transport"};
     return network_->open_peer(where, std::move(opened));
