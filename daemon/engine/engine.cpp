@@ -93,7 +93,7 @@ Result<void> Engine::start_shards() {
     options.sessions = sessions_;
     options.regions = regions_;
     shards_.push_back(std::make_unique<Shard>(
-        options, engine_io_factory({&config_, volumes_.get(), epoch_, i == 0, &bound_}), resolver_));
+        options, engine_io_factory({&config_, volumes_.get(), regions_.get(), epoch_, i == 0, &bound_}), resolver_));
     if (auto started = shards_.back()->start(); !started) return started;
   }
   std::promise<ShardIo::Summary> summary;
