@@ -204,6 +204,37 @@ RDE_API int rde_session_read(rde_client* client, uint64_t session, const rde_fil
 RDE_API int rde_session_close(rde_client* client, uint64_t session, int failed, const uint32_t* crc,
                               uint64_t timeout_ns, rde_error* error);
 
+/* Regions: part of a buffer that the clients of other engines, and of this one, may read and write while it is exposed.
+   Whoever has the token may do what `rights` (RDE_REGION_RIGHT_...) allow, until the lifetime is over (0: the engine's
+   default) or the region is revoked. The buffer must not be released before rde_region_revoke has answered RDE_OK: from
+   then on nobody reaches it. Errors: RDE_TOO_MANY_REGIONS, RDE_REGION_MISALIGNED (atomic rights want an offset that is
+   a multiple of 8). */
+RDE_API int rde_region_expose(rde_client* client, const rde_buffer* buffer, size_t offset, size_t length,
+                              uint32_t rights, uint32_t lifetime_ms, uint64_t timeout_ns, uint64_t* region,
+                              struct rde_region_token* token, rde_error* error);
+RDE_API int rde_region_revoke(rde_client* client, uint64_t region, uint64_t timeout_ns, rde_error* error);
+
+/* The other side. `peer` is the engine that made the token, from rde_connect, or 0 where it is this one. The token is
+   looked at with each use. Errors of those: RDE_REGION_NOT_FOUND, RDE_REGION_REVOKED, RDE_REGION_EXPIRED,
+   RDE_REGION_DENIED, RDE_REGION_OUT_OF_RANGE, RDE_REGION_MISALIGNED, RDE_NOT_SUPPORTED (the peer is older), and those
+   of the network. A transfer that fails may have moved a part. */
+RDE_API int rde_region_open(rde_client* client, uint64_t peer, const struct rde_region_token* token,
+                            uint64_t timeout_ns, uint64_t* region, rde_error* error);
+RDE_API int rde_region_close(rde_client* client, uint64_t region, uint64_t timeout_ns, rde_error* error);
+RDE_API int rde_region_read(rde_client* client, uint64_t region, uint64_t offset, const rde_buffer* buffer,
+                            size_t length, uint64_t timeout_ns, rde_error* error);
+RDE_API int rde_region_write(rde_client* client, uint64_t region, uint64_t offset, const rde_buffer* buffer,
+                             size_t length, uint64_t timeout_ns, rde_error* error);
+
+/* On an aligned 8-byte word, atomic also beside processors that change it. *before is what it was (may be NULL). */
+RDE_API int rde_fetch_add(rde_client* client, uint64_t region, uint64_t offset, uint64_t add, uint64_t timeout_ns,
+                          uint64_t* before, rde_error* error);
+RDE_API int rde_compare_swap(rde_client* client, uint64_t region, uint64_t offset, uint64_t compare, uint64_t swap,
+                             uint64_t timeout_ns, uint64_t* before, rde_error* error);
+
+/* Returns when every write to the region that this client asked for before is visible to its owner. */
+RDE_API int rde_flush(rde_client* client, uint64_t region, uint64_t timeout_ns, rde_error* error);
+
 RDE_STATIC_ASSERT(sizeof(rde_error) == 512, "rde_error");
 RDE_STATIC_ASSERT(sizeof(rde_reaped) == 40, "rde_reaped");
 RDE_STATIC_ASSERT(sizeof(rde_file_id) == 16, "rde_file_id");

@@ -25,6 +25,13 @@ import (
 // realEngine starts one on the fixtures' volumes, and ends it with the test.
 func realEngine(t testing.TB, more ...string) (socket string, process *os.Process) {
 	t.Helper()
+	socket, _, process = realPeer(t, more...)
+	return socket, process
+}
+
+// realPeer also says where other engines reach it.
+func realPeer(t testing.TB, more ...string) (socket, listen string, process *os.Process) {
+	t.Helper()
 	bin, shared := os.Getenv("RDE_BIN_DIR"), os.Getenv("RDE_SHARED")
 	if bin == "" || shared == "" {
 		t.Skip("RDE_BIN_DIR and RDE_SHARED name no engine and no fixtures")
@@ -59,10 +66,12 @@ func realEngine(t testing.TB, more ...string) (socket string, process *os.Proces
 		if !strings.HasPrefix(line, "ready ") {
 			t.Fatalf("the engine said %q", line)
 		}
+		_, after, _ := strings.Cut(line, "listen=")
+		listen, _, _ = strings.Cut(after, " ")
 	case <-time.After(30 * time.Second):
 		t.Fatal("the engine is not ready")
 	}
-	return socket, cmd.Process
+	return socket, listen, cmd.Process
 }
 
 func attachReal(t testing.TB, socket string, o Options) *Client {

@@ -163,6 +163,7 @@ func lengthText(length, most int) string {
 }
 
 // args are the operation's own bytes of a request.
-func args[T layout.ObjectArgs | layout.CancelArgs | layout.PingArgs | layout.SessionOpenArgs | layout.SessionCloseArgs](t T) [24]uint8 {
+func args[T layout.ObjectArgs | layout.CancelArgs | layout.PingArgs | layout.SessionOpenArgs | layout.SessionCloseArgs |
+	layout.RegionExposeArgs | layout.RegionArgs | layout.FetchAddArgs | layout.CompareSwapArgs](t T) [24]uint8 {
 	return *(*[24]uint8)(unsafe.Pointer(&t))
 }

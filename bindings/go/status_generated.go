@@ -21,6 +21,9 @@ const (
 	StatusNoSuchRequest        Status = 113 // CANCEL: no request of the channel has this tag (it may have ended)
 	StatusTransferTooLarge     Status = 114 // the length is over what one request may move
 	StatusDuplicateTag         Status = 115 // a request with this tag is under way on the channel
+	StatusRegionNotFound       Status = 116 // the token names no region that the engine has
+	StatusRegionOutOfRange     Status = 117 // offset and length do not lie in the region
+	StatusRegionMisaligned     Status = 118 // an atomic operation is on a word of 8 bytes at a multiple of 8
 	StatusVolumeNotFound       Status = 200 // nobody known to this engine has the volume
 	StatusObjectNotFound       Status = 201 // no such object: never written, deleted, expired, or another cookie
 	StatusObjectCorrupt        Status = 202 // the stored bytes do not match their CRC32C
@@ -55,9 +58,13 @@ const (
 	StatusTooManyPeers         Status = 703 // the peer table is full
 	StatusQuarantineFull       Status = 704 // too many buffers wait for late transfers
 	StatusInsufficientBuffer   Status = 705 // the engine's buffers cannot take this transfer
+	StatusTooManyRegions       Status = 706 // the client, or the engine, has as many regions as it may
 	StatusPermissionDenied     Status = 800 // not allowed for this user
 	StatusPeerNotAllowed       Status = 801 // the peer's address is not in the allowed list
 	StatusAuthenticationFailed Status = 802 // the peer does not know the key
+	StatusRegionRevoked        Status = 803 // the region was revoked, or its client has gone
+	StatusRegionExpired        Status = 804 // the region's time is over
+	StatusRegionDenied         Status = 805 // the region does not give this right
 	StatusDeviceNotFound       Status = 900 // no such device
 	StatusContextInitFailed    Status = 901 // the device could not be opened
 	StatusUnsupportedHardware  Status = 902 // the device cannot do this
@@ -87,6 +94,9 @@ var statusTable = map[Status]statusInfo{
 	113: {"no_such_request", "request", false, "CANCEL: no request of the channel has this tag (it may have ended)"},
 	114: {"transfer_too_large", "request", false, "the length is over what one request may move"},
 	115: {"duplicate_tag", "request", false, "a request with this tag is under way on the channel"},
+	116: {"region_not_found", "request", false, "the token names no region that the engine has"},
+	117: {"region_out_of_range", "request", false, "offset and length do not lie in the region"},
+	118: {"region_misaligned", "request", false, "an atomic operation is on a word of 8 bytes at a multiple of 8"},
 	200: {"volume_not_found", "io", true, "nobody known to this engine has the volume"},
 	201: {"object_not_found", "io", false, "no such object: never written, deleted, expired, or another cookie"},
 	202: {"object_corrupt", "io", false, "the stored bytes do not match their CRC32C"},
@@ -121,9 +131,13 @@ var statusTable = map[Status]statusInfo{
 	703: {"too_many_peers", "capacity", true, "the peer table is full"},
 	704: {"quarantine_full", "capacity", true, "too many buffers wait for late transfers"},
 	705: {"insufficient_buffer", "capacity", true, "the engine's buffers cannot take this transfer"},
+	706: {"too_many_regions", "capacity", true, "the client, or the engine, has as many regions as it may"},
 	800: {"permission_denied", "security", false, "not allowed for this user"},
 	801: {"peer_not_allowed", "security", false, "the peer's address is not in the allowed list"},
 	802: {"authentication_failed", "security", false, "the peer does not know the key"},
+	803: {"region_revoked", "security", false, "the region was revoked, or its client has gone"},
+	804: {"region_expired", "security", false, "the region's time is over"},
+	805: {"region_denied", "security", false, "the region does not give this right"},
 	900: {"device_not_found", "hardware", false, "no such device"},
 	901: {"context_init_failed", "hardware", false, "the device could not be opened"},
 	902: {"unsupported_hardware", "hardware", false, "the device cannot do this"},

@@ -81,6 +81,7 @@ Result<void> Engine::start_shards() {
   // One more slab than shards: for the older socket.
   sessions_ = std::make_shared<SessionTable>(
       SessionOptions{config_.max_sessions, config_.session_timeout, static_cast<unsigned>(cores.size()) + 1});
+  regions_ = std::make_shared<RegionTable>(epoch_);
   for (unsigned i = 0; i < cores.size(); ++i) {
     ShardOptions options;
     options.index = i;
@@ -90,8 +91,9 @@ Result<void> Engine::start_shards() {
     options.crowded = processors < cores.size() + 2;
     options.default_deadline = config_.default_deadline;
     options.sessions = sessions_;
+    options.regions = regions_;
     shards_.push_back(std::make_unique<Shard>(
-        options, engine_io_factory({&config_, volumes_.get(), epoch_, i == 0, &bound_}), resolver_));
+        options, engine_io_factory({&config_, volumes_.get(), regions_.get(), epoch_, i == 0, &bound_}), resolver_));
     if (auto started = shards_.back()->start(); !started) return started;
   }
   std::promise<ShardIo::Summary> summary;

@@ -16,6 +16,7 @@
 #include "control/event_loop.h"
 #include "control/resolver.h"
 #include "metrics/metrics.h"
+#include "region/region_table.h"
 #include "session/session_table.h"
 #include "shard/shard.h"
 #include "storage/volume_store.h"
@@ -53,6 +54,7 @@ class Engine {
   Resolver resolver_;
   std::unique_ptr<VolumeStore> volumes_;
   std::shared_ptr<SessionTable> sessions_;
+  std::shared_ptr<RegionTable> regions_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<AttachService> attach_;
   std::unique_ptr<compat::IpcDoor> ipc_door_;

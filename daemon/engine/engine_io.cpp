@@ -79,6 +79,14 @@ class EngineIo final : public ShardIo {
     network_->hub().cancel(job);
   }
 
+  [[nodiscard]] Status check_region_peer(Handle peer) const override {
+    return network_ ? network_->hub().region_state(peer) : Status::invalid_handle;
+  }
+  void submit(Handle peer, RegionJob& job, ArenaMemory memory) override {
+    network_->hub().submit(peer, job, *memory.transport);
+  }
+  void cancel(Handle /*peer*/, RegionJob& job) override { network_->hub().cancel(job); }
+
   Result<Handle> open_peer(const SocketAddress& where, Opened opened) override {
     if (!network_) return Error{Status::not_supported, "this engine was built without a transport"};
     return network_->open_peer(where, std::move(opened));
@@ -127,7 +135,8 @@ ShardIo::Factory engine_io_factory(const EngineIoOptions& options) {
   return [options]() -> Result<std::unique_ptr<ShardIo>> {
     auto reader = StorageReader::open(*options.volumes);
     if (!reader) return reader.error().in("storage");
-    auto network = Network::open({options.config, options.volumes, reader->get(), options.epoch, options.listens});
+    auto network = Network::open(
+        {options.config, options.volumes, reader->get(), options.regions, options.epoch, options.listens});
     if (!network) return network.error();
     if (*network && options.listens) *options.bound = (*network)->bound();
     return std::unique_ptr<ShardIo>(std::make_unique<EngineIo>(options, std::move(*reader), std::move(*network)));

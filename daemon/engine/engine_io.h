@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "region/region_table.h"
 #include "shard/shard_io.h"
 #include "storage/volume_store.h"
 
@@ -13,6 +14,7 @@ namespace rde {
 struct EngineIoOptions {
   const Config* config = nullptr;  // outlives the shard
   VolumeStore* volumes = nullptr;  // outlives the shard
+  RegionTable* regions = nullptr;  // the same
   std::uint64_t epoch = 0;
   bool listens = false;  // one shard of an engine does
   // Where the address that peers connect to is put; written by the factory, before the shard has started.

@@ -54,6 +54,23 @@ void add_session_metrics(const SessionTable& sessions, std::vector<Metric>& metr
       {"session_table_bytes", "Memory of the session table", true, "", "", static_cast<double>(counts.memory)});
 }
 
+void add_region_metrics(RegionTable& regions, std::vector<Metric>& metrics) {
+  const auto add = [&](const char* name, const char* help, const std::atomic<std::uint64_t>& value) {
+    metrics.push_back({name, help, false, "", "", static_cast<double>(value.load(std::memory_order_relaxed))});
+  };
+  const RegionCounts& counts = regions.counts();
+  add("regions_exposed_total", "Regions exposed by clients", counts.exposed);
+  add("regions_revoked_total", "Regions that their client revoked", counts.revoked);
+  add("regions_expired_total", "Regions whose time was over first", counts.expired);
+  add("regions_ended_total", "Regions whose client went first", counts.ended);
+  add("regions_refused_total", "Regions refused because as many as may be were exposed", counts.refused);
+  add("region_rejected_total", "Uses of regions with a token that did not allow them", counts.rejected);
+  add("region_read_bytes_total", "Bytes read from regions of this engine's clients", counts.read_bytes);
+  add("region_written_bytes_total", "Bytes written to regions of this engine's clients", counts.written_bytes);
+  add("region_atomics_total", "Atomic operations on regions of this engine's clients", counts.atomics);
+  metrics.push_back({"regions", "Regions that are exposed", true, "", "", static_cast<double>(regions.live())});
+}
+
 void add_ipc_metrics(const compat::IpcStats& stats, std::vector<Metric>& metrics) {
   const auto add = [&](const char* name, const char* help, bool gauge, const std::atomic<std::uint64_t>& value) {
     metrics.push_back({name, help, gauge, "", "", static_cast<double>(value.load(std::memory_order_relaxed))});
@@ -79,6 +96,7 @@ std::vector<Metric> Engine::read_metrics() const {
   metrics.push_back(
       {"volumes", "Volumes of this engine", true, "", "", static_cast<double>(volumes_->served().size())});
   add_session_metrics(*sessions_, metrics);
+  add_region_metrics(*regions_, metrics);
   if (ipc_door_) add_ipc_metrics(ipc_door_->stats(), metrics);
   return metrics;
 }

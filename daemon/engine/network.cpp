@@ -65,7 +65,7 @@ Result<void> Network::open_sim_peer() {
                  "--transport sim ends at this process: leave out --listen and --peer, or use tcp"};
   }
   if (auto allocated = allocate_staging(); !allocated) return allocated;
-  auto peer = SimPeer::open(*options_.local, *exported_, *staging_);
+  auto peer = SimPeer::open(*options_.local, *exported_, *staging_, options_.regions);
   if (!peer) return peer.error().in("--transport sim");
   sim_peer_ = std::move(*peer);
   transport_ = sim_peer_->make_transport();
@@ -96,6 +96,7 @@ Result<void> Network::open_hub() {
     parts.source = options_.local;
     parts.volumes = exported_.get();
     parts.staging = staging_->bytes();
+    parts.regions = options_.regions;
   }
   auto hub = PeerHub::create(parts, peer_options);
   if (!hub) return hub.error();

@@ -20,6 +20,7 @@ struct NetworkOptions {
   const Config* config = nullptr;  // outlives the network
   VolumeStore* volumes = nullptr;  // the same
   ObjectSource* local = nullptr;   // serves other engines
+  RegionTable* regions = nullptr;  // the same
   std::uint64_t epoch = 0;
   bool listens = false;
 };

@@ -14,7 +14,8 @@ namespace rde {
 // Owner thread only; outlives the transport that make_transport() gave.
 class SimPeer {
  public:
-  static Result<std::unique_ptr<SimPeer>> open(ObjectSource& local, const VolumeList& volumes, const Staging& staging);
+  static Result<std::unique_ptr<SimPeer>> open(ObjectSource& local, const VolumeList& volumes, const Staging& staging,
+                                               RegionTable* regions);
 
   // A transport of the gateway's side.
   std::unique_ptr<Transport> make_transport() { return std::make_unique<SimTransport>(fabric_); }

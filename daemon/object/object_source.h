@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/clock.h"
-#include "base/status.h"
+#include "object/job.h"
 
 namespace rde {
 
@@ -15,27 +14,20 @@ struct ObjectId {
   std::uint32_t cookie = 0;
 };
 
-// One read or stat. The caller owns it and keeps it, and `destination`, until on_done; on_done comes
-// exactly once, from a later progress() of the source (never from inside submit or cancel), and
-// means that nothing will touch `destination` any more. Owner thread only.
-class ObjectJob {
+// One read or stat. `destination` is its memory.
+class ObjectJob : public Job {
  public:
   enum class Kind : std::uint8_t { read, stat };
-
-  virtual void on_done() = 0;
 
   // Request. A read asks for `destination.size()` stored bytes from `offset`; it may get fewer where
   // the object ends. A stat writes rde_object_stat, mime and name.
   Kind kind = Kind::read;
   bool skip_crc = false;
-  bool bulk = false;  // yields to jobs that are not
   ObjectId id;
   std::uint64_t offset = 0;
   std::span<std::byte> destination;
-  Nanoseconds deadline = 0;  // CLOCK_MONOTONIC
 
   // Answer, valid in on_done.
-  Status status = Status::ok;
   std::uint16_t flags = 0;  // RDE_COMPLETION_FLAG_GZIP, _MANIFEST, _END, _UNVERIFIED, _LOCAL
   std::uint32_t bytes = 0;  // written to destination
   std::uint32_t crc = 0;    // CRC32C of those bytes; 0 with skip_crc

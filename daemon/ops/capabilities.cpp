@@ -16,6 +16,7 @@ void op_capabilities(Shard& shard, EngineChannel& channel, const rde_request& re
   rde_capabilities answer{};
   answer.abi_major = RDE_ABI_MAJOR;
   answer.abi_minor = RDE_ABI_MINOR;
+  answer.features = RDE_FEATURE_REGIONS;
   answer.max_transfer = channel.client().view().header().arena_size;
   answer.max_sessions = shard.sessions_st().most();
   answer.active_sessions = shard.sessions_st().live();

@@ -25,5 +25,14 @@ void op_object_read(Shard& shard, EngineChannel& channel, const rde_request& req
 void op_cancel(Shard& shard, EngineChannel& channel, const rde_request& request);
 void op_session_open(Shard& shard, EngineChannel& channel, const rde_request& request);
 void op_session_close(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_region_expose(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_region_revoke(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_region_open(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_region_close(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_region_read(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_region_write(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_fetch_add(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_compare_swap(Shard& shard, EngineChannel& channel, const rde_request& request);
+void op_flush(Shard& shard, EngineChannel& channel, const rde_request& request);
 
 }  // namespace rde

@@ -14,8 +14,8 @@ struct Entry {
   bool while_draining = false;  // also taken by an engine that is stopping
 };
 
-constexpr std::array<Entry, 11> kOperations = [] {
-  std::array<Entry, 11> table{};
+constexpr std::array<Entry, RDE_OP_FLUSH + 1> kOperations = [] {
+  std::array<Entry, RDE_OP_FLUSH + 1> table{};
   table[RDE_OP_NOP] = {op_nop, 0, true};
   table[RDE_OP_PING] = {op_ping, 0, true};
   table[RDE_OP_CAPABILITIES] = {op_capabilities, 0, true};
@@ -26,6 +26,15 @@ constexpr std::array<Entry, 11> kOperations = [] {
   table[RDE_OP_CANCEL] = {op_cancel, 0, true};
   table[RDE_OP_SESSION_OPEN] = {op_session_open, 0, false};
   table[RDE_OP_SESSION_CLOSE] = {op_session_close, 0, true};
+  table[RDE_OP_REGION_EXPOSE] = {op_region_expose, 0, false};
+  table[RDE_OP_REGION_REVOKE] = {op_region_revoke, 0, true};
+  table[RDE_OP_REGION_OPEN] = {op_region_open, 0, false};
+  table[RDE_OP_REGION_CLOSE] = {op_region_close, 0, true};
+  table[RDE_OP_REGION_READ] = {op_region_read, 0, false};
+  table[RDE_OP_REGION_WRITE] = {op_region_write, 0, false};
+  table[RDE_OP_FETCH_ADD] = {op_fetch_add, 0, false};
+  table[RDE_OP_COMPARE_SWAP] = {op_compare_swap, 0, false};
+  table[RDE_OP_FLUSH] = {op_flush, 0, false};
   return table;
 }();
 

@@ -3,24 +3,24 @@
 // every ninth turn; large tasks of one kind take turns slice by slice.
 //
 //   queue.add(task);
-//   while (ReadTask* task = queue.pick(small_room, large_room)) { issue one slice; queue.put_back(*task); }
+//   while (PeerTask* task = queue.pick(small_room, large_room)) { issue one slice; queue.put_back(*task); }
 #pragma once
 
-#include "peer/read_task.h"
+#include "peer/peer_task.h"
 
 namespace rde {
 
 class FairQueue {
  public:
-  void add(ReadTask& task) { list_of(task).push_back(task); }
-  void remove(ReadTask& task) { list_of(task).remove(task); }
+  void add(PeerTask& task) { list_of(task).push_back(task); }
+  void remove(PeerTask& task) { list_of(task).remove(task); }
   [[nodiscard]] std::size_t size() const {
     return small_.foreground.size() + small_.bulk.size() + large_.foreground.size() + large_.bulk.size();
   }
 
   // Takes a task out; nullptr where none may go now.
-  ReadTask* pick(bool small_room, bool large_room) {
-    ReadTask* task = small_room ? small_.pick() : nullptr;
+  PeerTask* pick(bool small_room, bool large_room) {
+    PeerTask* task = small_room ? small_.pick() : nullptr;
     if (task == nullptr && large_room) task = large_.pick();
     return task;
   }
@@ -37,18 +37,18 @@ class FairQueue {
   static constexpr unsigned kForegroundTurns = 8;  // to one of bulk: it must not starve
 
   struct Class {
-    List<ReadTask> foreground;
-    List<ReadTask> bulk;
+    List<PeerTask> foreground;
+    List<PeerTask> bulk;
     unsigned turns = 0;
 
-    ReadTask* pick() {
+    PeerTask* pick() {
       const bool is_bulk_turn = foreground.empty() || (turns >= kForegroundTurns && !bulk.empty());
       turns = is_bulk_turn ? 0 : turns + 1;
       return is_bulk_turn ? bulk.pop_front() : foreground.pop_front();
     }
   };
 
-  List<ReadTask>& list_of(ReadTask& task) {
+  List<PeerTask>& list_of(PeerTask& task) {
     Class& kind = task.is_large() ? large_ : small_;
     return task.job().bulk ? kind.bulk : kind.foreground;
   }

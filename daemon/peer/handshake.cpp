@@ -14,7 +14,7 @@ Handshake::Handshake(wire::Role role, const PeerOptions& options, const Nonce& n
            .auth = options.psk.empty() ? wire::kNoKey : wire::kPresharedKey,
            .reserved = 0,
            .required_features = 0,
-           .optional_features = wire::kKnownFeatures,
+           .optional_features = options.features,
            .engine = options.engine,
            .nonce = nonce};
   wire::put_text(ours_.transport_version, options.transport_version);

@@ -10,7 +10,7 @@
 
 namespace rde {
 
-class ReadTask;
+class PeerTask;
 class RemotePeer;
 
 struct PeerCounters {
@@ -21,6 +21,8 @@ struct PeerCounters {
   std::uint64_t refused_peers = 0;  // links that failed to greet or broke the protocol
   std::uint64_t serves = 0;         // requests of peers answered
   std::uint64_t served_bytes = 0;
+  std::uint64_t region_uses = 0;  // of peers' regions, ended well
+  std::uint64_t failed_region_uses = 0;
 };
 
 class PeerHost {
@@ -32,7 +34,7 @@ class PeerHost {
   // tick() is wanted at `due` or soon after.
   virtual void schedule(Nanoseconds due) = 0;
   // The task has ended; its job is told later, from progress().
-  virtual void finish(ReadTask& task) = 0;
+  virtual void finish(PeerTask& task) = 0;
   // An attempt to reach the peer has ended: ok = it is ready.
   virtual void on_attempt(RemotePeer& peer, Status status) = 0;
   virtual std::uint32_t random() = 0;

@@ -11,7 +11,9 @@ constexpr Nanoseconds kTeardown = 2 * kSecond;
 }  // namespace
 
 PeerHub::PeerHub(const PeerParts& parts, const PeerOptions& options)
-    : transport_(parts.transport), options_(options), random_state_(options.engine | 1) {}
+    : transport_(parts.transport), options_(options), random_state_(options.engine | 1) {
+  options_.features = parts.regions != nullptr ? wire::kRegions : 0;
+}
 
 Result<std::unique_ptr<PeerHub>> PeerHub::create(const PeerParts& parts, const PeerOptions& options) {
   if (auto checked = check(options); !checked) return checked.error();
@@ -23,7 +25,7 @@ Result<std::unique_ptr<PeerHub>> PeerHub::create(const PeerParts& parts, const P
 Result<void> PeerHub::start(const PeerParts& parts) {
   std::optional<StagingBlocks> staging;
   std::span<std::byte> bytes = no_staging_;
-  if (parts.source != nullptr) {
+  if (parts.source != nullptr || parts.regions != nullptr) {
     auto cut = StagingBlocks::cut(parts.staging, options_.small_read, options_.slice);
     if (!cut) return cut.error();
     staging = std::move(*cut);
@@ -33,7 +35,7 @@ Result<void> PeerHub::start(const PeerParts& parts) {
   if (!memory) return memory.error();
   staging_memory_ = *memory;
   responder_ = std::make_unique<Responder>(static_cast<PeerHost&>(*this), parts.source, parts.volumes,
-                                           std::move(staging), staging_memory_);
+                                           std::move(staging), staging_memory_, parts.regions);
   return {};
 }
 
@@ -71,6 +73,11 @@ Status PeerHub::state(Handle peer) const {
   const bool was_given =
       peer.index < entries_.size() && !peer.is_null() && peer.generation <= entries_[peer.index].generation;
   return was_given ? Status::stale_handle : Status::invalid_handle;
+}
+
+Status PeerHub::region_state(Handle peer) const {
+  const Status status = state(peer);
+  return status == Status::ok && !find(peer)->peer->serves_regions() ? Status::not_supported : status;
 }
 
 Result<PeerHub::Entry*> PeerHub::entry_for(const SocketAddress& where) {

@@ -22,9 +22,9 @@
 #include "base/handle.h"
 #include "object/object_source.h"
 #include "peer/peer_host.h"
-#include "peer/pool.h"
 #include "peer/remote_peer.h"
 #include "peer/responder.h"
+#include "peer/task_pools.h"
 #include "peer/volumes.h"
 #include "transport/transport.h"
 
@@ -46,6 +46,7 @@ struct PeerParts {
   const VolumeList* volumes = nullptr;  // null: none
   // Page-aligned, known to the source; 1.25 MiB at least where there is one.
   std::span<std::byte> staging;
+  RegionTable* regions = nullptr;  // of this engine's clients, for its peers; null: none. Needs staging
 };
 
 struct PeerInfo {
@@ -89,7 +90,11 @@ class PeerHub final : private PeerHost {
   // As ObjectSource. `memory` is of this hub's transport and holds job.destination. A job ends also with
   // the statuses of state(), peer_busy (queue full), draining, network errors and deadline_exceeded.
   void submit(Handle peer, ObjectJob& job, Memory& memory);
-  void cancel(ObjectJob& job);
+  // Of a peer with regions.
+  void submit(Handle peer, RegionJob& job, Memory& memory);
+  void cancel(Job& job);
+  // As state(); not_supported where the peer's engine takes no uses of regions.
+  [[nodiscard]] Status region_state(Handle peer) const;
 
   // Answers how much it did; 0 = idle.
   unsigned progress(Nanoseconds now);
@@ -131,10 +136,12 @@ class PeerHub final : private PeerHost {
   Transport& transport() override { return transport_; }
   PeerCounters& counters() override { return counters_; }
   void schedule(Nanoseconds due) override { timer_ = due < timer_ ? due : timer_; }
-  void finish(ReadTask& task) override;
+  void finish(PeerTask& task) override;
   void on_attempt(RemotePeer& peer, Status status) override;
   std::uint32_t random() override;
 
+  void admit(PeerTask& task, Status status);
+  [[nodiscard]] SliceSizes sizes_for(const Entry* entry) const;
   Result<Entry*> entry_for(const SocketAddress& where);
   Entry* find(Handle peer);
   [[nodiscard]] const Entry* find(Handle peer) const;
@@ -158,9 +165,9 @@ class PeerHub final : private PeerHost {
 
   std::vector<Entry> entries_;
   std::vector<Notice> notices_;
-  Pool<ReadTask> tasks_;
-  std::vector<ReadTask*> active_;  // not ended
-  List<ReadTask> ended_;           // to be told
+  TaskPools tasks_;
+  std::vector<PeerTask*> active_;  // not ended
+  List<PeerTask> ended_;           // to be told
 };
 
 }  // namespace rde

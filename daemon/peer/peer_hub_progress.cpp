@@ -13,26 +13,41 @@ void PeerHub::submit(Handle peer, ObjectJob& job, Memory& memory) {
   if (status == Status::ok && job.destination.size() > std::numeric_limits<std::uint32_t>::max()) {
     status = Status::transfer_too_large;
   }
-  ReadTask& task = tasks_.take();
+  ReadTask& task = tasks_.reads.take();
+  task.begin(job, memory, status == Status::ok ? entry->peer.get() : nullptr, sizes_for(entry));
+  admit(task, status);
+}
+
+void PeerHub::submit(Handle peer, RegionJob& job, Memory& memory) {
+  Entry* entry = find(peer);
+  const Status status = draining_ ? Status::draining : region_state(peer);
+  RegionTask& task = tasks_.regions.take();
+  task.begin(job, memory, status == Status::ok ? entry->peer.get() : nullptr, sizes_for(entry));
+  admit(task, status);
+}
+
+SliceSizes PeerHub::sizes_for(const Entry* entry) const {
   const std::uint32_t slice = entry == nullptr ? options_.slice : std::min(options_.slice, entry->peer->max_length());
-  task.begin(job, memory, status == Status::ok ? entry->peer.get() : nullptr,
-             {.slice = slice, .small_read = std::min(options_.small_read, slice)});
+  return {.slice = slice, .small_read = std::min(options_.small_read, slice)};
+}
+
+void PeerHub::admit(PeerTask& task, Status status) {
   task.place = active_.size();
   active_.push_back(&task);
   if (status != Status::ok) {
     task.fail(status);
     return finish(task);
   }
-  if (job.deadline != 0) schedule(job.deadline);
-  entry->peer->submit(task);
+  if (task.job().deadline != 0) schedule(task.job().deadline);
+  task.peer()->submit(task);
 }
 
-void PeerHub::cancel(ObjectJob& job) {
-  const auto it = std::ranges::find(active_, &job, [](const ReadTask* task) { return &task->job(); });
+void PeerHub::cancel(Job& job) {
+  const auto it = std::ranges::find(active_, &job, [](const PeerTask* task) { return &task->job(); });
   if (it != active_.end()) (*it)->peer()->abandon(**it, Status::cancelled);
 }
 
-void PeerHub::finish(ReadTask& task) {
+void PeerHub::finish(PeerTask& task) {
   active_.back()->place = task.place;
   active_[task.place] = active_.back();
   active_.pop_back();
@@ -43,14 +58,10 @@ unsigned PeerHub::tell_jobs() {
   unsigned count = 0;
   // Only those that have ended by now: on_done may submit more.
   for (std::size_t left = ended_.size(); left != 0; --left, ++count) {
-    ReadTask& task = *ended_.pop_front();
-    task.write_answer();
-    ObjectJob& job = task.job();
-    tasks_.give_back(task);
-    const bool is_good = job.status == Status::ok;
-    counters_.reads += is_good ? 1 : 0;
-    counters_.read_bytes += job.bytes;
-    counters_.failed_reads += is_good ? 0 : 1;
+    PeerTask& task = *ended_.pop_front();
+    task.write_answer(counters_);
+    Job& job = task.job();
+    task.give_back(tasks_);
     job.on_done();
   }
   return count;
@@ -73,7 +84,7 @@ void PeerHub::run_timers() {
   responder_->tick(now_);
   bool any_ended = false;
   for (std::size_t i = 0; i < active_.size(); ++i) {
-    ReadTask& task = *active_[i];
+    PeerTask& task = *active_[i];
     const Nanoseconds deadline = task.job().deadline;
     if (deadline == 0 || task.is_failing()) continue;
     if (now_ < deadline) {

@@ -18,6 +18,8 @@ struct PeerOptions {
   std::string transport_version;
   std::uint64_t engine = 0;  // differs in each life of each engine; two sides with one value are the same engine
 
+  std::uint64_t features = 0;  // that this engine serves: wire::kRegions; set by the hub
+
   // Large reads go in slices, few at a time, so that small reads beside them stay quick. Measured over TCP:
   // 1 MiB × 2 gives 4.1 GB/s and 124 µs for a 4 KiB read beside it, 256 KiB × 4 gives 3.5 GB/s and 60 µs.
   std::uint32_t slice = 1 << 20;          // bytes; 256 KiB to 1 MiB

@@ -12,6 +12,9 @@
 //                           ◄─────────────  READY, VOLUMES …
 //                    READ, STAT, CANCEL ─►            answered by a delivery with a DataHeader each
 //                           ◄─────────────  CREDIT    for each CANCEL, when its request is over
+//                    REGION_READ    ─────►            answered as READ
+//                    REGION_WRITE, REGION_WORD ─►
+//                           ◄─────────────  REGION_DONE  for each
 // PING, PONG, ERROR and GOODBYE go both ways. Nothing but HELLO and AUTH (and ERROR) is read before the
 // other side is known.
 #pragma once
@@ -34,7 +37,8 @@ static_assert(std::endian::native == std::endian::little, "structs go to the wir
 constexpr std::uint64_t kMagic = 0x5245'4550'4544'5252;  // "RRDEPEER"
 constexpr std::uint16_t kMajor = 1;
 constexpr std::uint16_t kMinor = 0;
-constexpr std::uint64_t kKnownFeatures = 0;
+constexpr std::uint64_t kRegions = 1;  // feature: REGION_READ, _WRITE and _WORD are served (region_protocol.h)
+constexpr std::uint64_t kKnownFeatures = kRegions;
 constexpr std::uint32_t kDataMagic = 0x4154'4144;  // "DATA"
 constexpr std::uint32_t kMaxCredits = 4096;
 constexpr std::uint32_t kMaxVolumes = 1 << 20;  // that one peer may announce
@@ -52,6 +56,10 @@ enum Type : std::uint16_t {
   kPing = 10,
   kPong = 11,
   kGoodbye = 12,
+  kRegionRead = 13,
+  kRegionWrite = 14,
+  kRegionWord = 15,
+  kRegionDone = 16,
 };
 
 enum Role : std::uint8_t { kConnector = 1, kAcceptor = 2 };

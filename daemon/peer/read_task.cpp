@@ -3,18 +3,17 @@
 #include <algorithm>
 
 #include "base/crc32c.h"
+#include "peer/peer_host.h"
+#include "peer/task_pools.h"
 #include "rde_layout.h"
 
 namespace rde {
 
-void ReadTask::begin(ObjectJob& job, Memory& memory, RemotePeer* peer, const Sizes& sizes) {
+void ReadTask::begin(ObjectJob& job, Memory& memory, RemotePeer* peer, const SliceSizes& sizes) {
+  PeerTask::begin(memory, peer, job.kind == ObjectJob::Kind::read && job.destination.size() > sizes.small_read);
   job_ = &job;
-  memory_ = &memory;
-  peer_ = peer;
   slice_size_ = sizes.slice;
-  is_large_ = job.kind == ObjectJob::Kind::read && job.destination.size() > sizes.small_read;
   has_restarted_ = false;
-  failure_ = Status::ok;
   start();
 }
 
@@ -46,22 +45,47 @@ bool ReadTask::can_issue() const {
   return next_ == 0 || std::uint64_t{next_} * slice_size_ < wanted();
 }
 
-std::optional<ReadTask::Slice> ReadTask::next_slice() {
+std::optional<PeerTask::Slice> ReadTask::next_slice() {
   if (!can_issue()) return std::nullopt;
   const std::uint32_t index = next_++;
   ++in_flight_;
   parts_[index % kWindow] = {};
   const std::uint64_t start = std::uint64_t{index} * slice_size_;
-  return Slice{index, job_->offset + start, job_->destination.subspan(start, slice_length(index))};
+  const auto destination = job_->destination.subspan(start, slice_length(index));
+  return Slice{index, job_->offset + start, static_cast<std::uint32_t>(destination.size()), destination};
 }
 
-void ReadTask::fail(Status status) {
-  if (failure_ == Status::ok) failure_ = status;
+std::span<const std::byte> ReadTask::encode(const Slice& slice, const Envelope& envelope,
+                                            std::span<std::byte> room) const {
+  const bool is_read = job_->kind == ObjectJob::Kind::read;
+  const wire::RequestMessage message{
+      .head = wire::head_of<wire::RequestMessage>(is_read ? wire::kRead : wire::kStat),
+      .id = envelope.id,
+      .needle = job_->id.needle,
+      .offset = is_read ? slice.offset : 0,
+      .volume = job_->id.volume,
+      .cookie = job_->id.cookie,
+      .length = envelope.landing.length,
+      .flags = static_cast<std::uint16_t>((job_->skip_crc ? wire::kSkipCrc : 0) | (job_->bulk ? wire::kBulk : 0)),
+      .reserved = 0,
+      .budget_ms = envelope.budget_ms,
+      .landing_key = envelope.landing.key,
+      .landing_address = envelope.landing.address};
+  std::memcpy(room.data(), &message, sizeof message);
+  return room.first(sizeof message);
 }
 
-void ReadTask::on_slice(std::uint32_t index, const wire::DataHeader& data, std::uint32_t crc) {
+// Every slice of an object lands.
+void ReadTask::on_answer(const wire::RegionDoneMessage& /*done*/) {
+  on_lost();
+  fail(Status::protocol_error);
+}
+
+void ReadTask::on_slice(const Slice& slice, const wire::DataHeader& data) {
   --in_flight_;
   if (is_failing()) return;
+  const std::uint32_t index = slice.index;
+  const std::uint32_t crc = job_->skip_crc ? 0 : crc32c(slice.destination.first(data.bytes));
   Part& part = parts_[index % kWindow];
   const std::uint64_t start = std::uint64_t{index} * slice_size_;
   const auto status = static_cast<Status>(data.status);
@@ -117,7 +141,17 @@ bool ReadTask::has_ended() {
   return front_ == next_ && next_ != 0 && !can_issue();
 }
 
-void ReadTask::write_answer() {
+void ReadTask::write_answer(PeerCounters& counters) {
+  sum_up();
+  const bool is_good = job_->status == Status::ok;
+  counters.reads += is_good ? 1 : 0;
+  counters.read_bytes += job_->bytes;
+  counters.failed_reads += is_good ? 0 : 1;
+}
+
+void ReadTask::give_back(TaskPools& pools) { pools.reads.give_back(*this); }
+
+void ReadTask::sum_up() {
   ObjectJob& job = *job_;
   job.status = failure_;
   job.bytes = job.crc = job.etag = 0;

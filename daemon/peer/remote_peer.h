@@ -16,7 +16,7 @@
 #include "peer/handshake.h"
 #include "peer/heartbeat.h"
 #include "peer/peer_host.h"
-#include "peer/read_task.h"
+#include "peer/peer_task.h"
 #include "peer/volumes.h"
 #include "transport/transport.h"
 
@@ -38,14 +38,16 @@ class RemotePeer final : public LinkObserver {
   void close();
 
   // The peer must be ready. The task ends through the host.
-  void submit(ReadTask& task);
+  void submit(PeerTask& task);
   // Ends a task early with `status`, as soon as its memory is safe.
-  void abandon(ReadTask& task, Status status);
+  void abandon(PeerTask& task, Status status);
 
   [[nodiscard]] Handle handle() const { return handle_; }
   [[nodiscard]] const SocketAddress& address() const { return address_; }
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool is_ready() const { return state_ == State::ready; }
+  // Its engine takes uses of regions.
+  [[nodiscard]] bool serves_regions() const;
   [[nodiscard]] bool is_quiet(Nanoseconds now) const { return heartbeat_.is_quiet(now); }
   [[nodiscard]] const VolumeCatalog& catalog() const { return catalog_; }
   // Longest READ that the peer takes, in bytes.
@@ -64,9 +66,10 @@ class RemotePeer final : public LinkObserver {
     bool is_large = false;
     bool is_cancelled = false;  // CANCEL is sent; the slot is free once its CREDIT is back and its landing has ended
     bool is_credited = false;
+    bool awaits_message = false;  // its slice has no landing: REGION_DONE ends it, also where nobody waits any more
     std::uint32_t generation = 0;
-    ReadTask* task = nullptr;
-    ReadTask::Slice slice;
+    PeerTask* task = nullptr;
+    PeerTask::Slice slice;
   };
 
   // remote_peer_link.cpp: the connection
@@ -81,6 +84,7 @@ class RemotePeer final : public LinkObserver {
   Result<void> take_ready(std::span<const std::byte> message);
   void become_ready_once_known();
   void fail_link(const Error& error);
+  void send(std::span<const std::byte> message);
   template <class M>
   void send(const M& message);
 
@@ -88,11 +92,13 @@ class RemotePeer final : public LinkObserver {
   void on_landed(Link& link, std::uint64_t id, std::span<const std::byte> header, std::uint32_t bytes,
                  Status status) override;
   void pump();
-  void issue(ReadTask& task, const ReadTask::Slice& slice);
-  void settle(ReadTask& task);
-  void withdraw_requests(ReadTask& task);
+  void issue(PeerTask& task, const PeerTask::Slice& slice);
+  void settle(PeerTask& task);
+  void withdraw_requests(PeerTask& task);
+  void lose_request(Request& request);
   void fail_queued(Status status);
   Result<void> take_credit(std::span<const std::byte> message);
+  Result<void> take_region_done(std::span<const std::byte> message);
   std::optional<std::uint32_t> slot_of(std::uint64_t id, Request::State state) const;
   void end_flight(std::uint32_t slot);
   void free_slot(std::uint32_t slot);
@@ -121,6 +127,7 @@ class RemotePeer final : public LinkObserver {
   std::vector<std::uint32_t> free_slots_;
   std::uint32_t used_ = 0;
   std::uint32_t used_large_ = 0;
+  std::uint32_t large_cost_ = 0;  // of those, in messages
   bool is_pumping_ = false;
 };
 

@@ -24,16 +24,23 @@ std::string_view RemotePeer::transport_version() const {
   return handshake_ ? wire::text_of(handshake_->theirs().transport_version) : std::string_view{};
 }
 
+bool RemotePeer::serves_regions() const {
+  return handshake_ && handshake_->is_done() && (handshake_->theirs().optional_features & wire::kRegions) != 0;
+}
+
 template <class M>
 void RemotePeer::send(const M& message) {
+  send(wire::bytes_of(message));
+}
+
+void RemotePeer::send(std::span<const std::byte> message) {
   if (link_ == nullptr) return;
-  const Status status = link_->send(wire::bytes_of(message));
+  const Status status = link_->send(message);
   // A link that ends says so by itself.
   if (status != Status::ok && status != Status::peer_down) {
     link_->close({status, "the peer does not take its messages"});
   }
 }
-template void RemotePeer::send(const wire::RequestMessage&);
 template void RemotePeer::send(const wire::IdMessage&);
 
 void RemotePeer::hurry() {
@@ -113,6 +120,8 @@ Result<void> RemotePeer::take(wire::Type type, std::span<const std::byte> messag
     }
     case wire::kCredit:
       return take_credit(message);
+    case wire::kRegionDone:
+      return take_region_done(message);
     case wire::kPing: {
       const auto ping = wire::parse_ping(message);
       if (!ping) return ping.error();
@@ -175,12 +184,19 @@ void RemotePeer::on_down(Link& /*link*/, const Error& why) {
   last_error_ = why;
   if (was_ready && host_.now() - ready_since_ >= kStable) failures_ = 0;
   state_ = was_closing ? State::closed : State::waiting;
-  // Every landing has ended before; what is left are credits that nobody will give back, and the queue.
+  // Every landing has ended before; what is left are answers that will not come, credits that nobody will give back,
+  // and the queue.
   for (Request& request : requests_) {
+    if (request.state == Request::State::flying && request.awaits_message) {
+      PeerTask& task = *request.task;
+      task.fail(Status::peer_down);
+      lose_request(request);
+      settle(task);
+    }
     request.state = Request::State::free;
     request.task = nullptr;
   }
-  used_ = used_large_ = 0;
+  used_ = used_large_ = large_cost_ = 0;
   free_slots_.clear();
   catalog_.clear();
   fail_queued(Status::peer_down);

@@ -5,8 +5,13 @@
 namespace rde {
 
 Responder::Responder(PeerHost& host, ObjectSource* source, const VolumeList* volumes,
-                     std::optional<StagingBlocks> staging, Memory* memory)
-    : host_(host), source_(source), volumes_(volumes), staging_(std::move(staging)), memory_(memory) {
+                     std::optional<StagingBlocks> staging, Memory* memory, RegionTable* regions)
+    : host_(host),
+      source_(source),
+      volumes_(volumes),
+      staging_(std::move(staging)),
+      memory_(memory),
+      regions_(regions) {
   snapshot_.refresh(volumes_);
 }
 

@@ -16,14 +16,16 @@
 #include "peer/serve_session.h"
 #include "peer/staging_blocks.h"
 #include "peer/volumes.h"
+#include "region/region_table.h"
 
 namespace rde {
 
 class Responder final : public LinkAcceptor {
  public:
-  // Without source, every read is answered volume_not_found. `source`, `volumes` and `memory` outlive this.
+  // Without source, every read is answered volume_not_found; without regions, their messages break the protocol. What
+  // is given outlives this.
   Responder(PeerHost& host, ObjectSource* source, const VolumeList* volumes, std::optional<StagingBlocks> staging,
-            Memory* memory);
+            Memory* memory, RegionTable* regions);
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
 
@@ -53,6 +55,7 @@ class Responder final : public LinkAcceptor {
   const VolumeList* volumes_;
   std::optional<StagingBlocks> staging_;
   Memory* memory_;
+  RegionTable* regions_;
   VolumeSnapshot snapshot_;
   bool draining_ = false;
   bool is_pumping_ = false;

@@ -7,60 +7,70 @@
 
 namespace rde {
 
-Result<void> ServeSession::take_request(std::span<const std::byte> message) {
-  const auto request = wire::parse_request(message);
-  if (!request) return request.error();
+Result<void> ServeSession::check_request(std::uint64_t id) const {
   const PeerOptions& options = responder_.host_.options();
   if (unanswered_ >= options.credits) {
-    return Error{Status::protocol_error, "request " + std::to_string(request->id) + " is over the " +
-                                             std::to_string(options.credits) + " credits"};
+    return Error{Status::protocol_error,
+                 "request " + std::to_string(id) + " is over the " + std::to_string(options.credits) + " credits"};
   }
   // An answer may still be on its way out when its credit is used again, but not four times over.
   if (serves_.size() >= std::size_t{options.credits} * 4) {
     return Error{Status::peer_busy, "the peer asks on but does not take its answers"};
   }
-  if (std::ranges::find(serves_, request->id, [](const Serve* serve) { return serve->request_id; }) != serves_.end()) {
-    return Error{Status::protocol_error, "request.id " + std::to_string(request->id) + " is in use"};
-  }
-  const Nanoseconds now = responder_.host_.now();
-  const Nanoseconds budget = request->budget_ms * kMillisecond;
+  if (std::ranges::find(serves_, id, [](const Serve* serve) { return serve->request_id; }) != serves_.end())
+    return Error{Status::protocol_error, "request.id " + std::to_string(id) + " is in use"};
+  return {};
+}
+
+Serve& ServeSession::add_serve(std::uint64_t id, const LandingKey& landing, std::uint32_t budget_ms) {
+  const Nanoseconds budget = budget_ms * kMillisecond;
   Serve& serve = responder_.serves_.take();
   serve.responder = &responder_;
   serve.session = this;
   serve.state = Serve::State::queued;
   serve.cancelled = false;
-  serve.request_id = request->id;
-  serve.length = request->length;
-  serve.landing = {request->landing_address, request->landing_key, request->length};
+  serve.request_id = id;
+  serve.length = landing.length;
+  serve.landing = landing;
+  serve.region.reset();
+  serve.deadline = responder_.host_.now() + (budget == 0 ? responder_.host_.options().default_budget : budget);
+  serve.status = Status::ok;
+  serve.bytes = serve.crc = serve.etag = 0;
+  serve.object_size = 0;
+  serve.flags = 0;
+  serve.place = serves_.size();
+  serves_.push_back(&serve);
+  ++unanswered_;
+  return serve;
+}
+
+Result<void> ServeSession::take_request(std::span<const std::byte> message) {
+  const auto request = wire::parse_request(message);
+  if (!request) return request.error();
+  if (auto checked = check_request(request->id); !checked) return checked;
+  const LandingKey landing{request->landing_address, request->landing_key, request->length};
+  Serve& serve = add_serve(request->id, landing, request->budget_ms);
   serve.kind = request->head.type == wire::kRead ? ObjectJob::Kind::read : ObjectJob::Kind::stat;
   serve.skip_crc = (request->flags & wire::kSkipCrc) != 0;
   serve.bulk = (request->flags & wire::kBulk) != 0;
   serve.id = {request->volume, request->needle, request->cookie};
   serve.offset = request->offset;
-  serve.deadline = now + (budget == 0 ? options.default_budget : budget);
-  serve.status = Status::ok;
-  serve.place = serves_.size();
-  serves_.push_back(&serve);
-  ++unanswered_;
+  begin(serve, responder_.source_ == nullptr ? Status::volume_not_found : Status::ok);
+  return {};
+}
 
-  serve.bytes = serve.crc = serve.etag = 0;
-  serve.object_size = 0;
-  serve.flags = 0;
+void ServeSession::begin(Serve& serve, Status refusal) {
   if (responder_.draining_) {
     serve.status = Status::draining;
-  } else if (responder_.source_ == nullptr) {
-    serve.status = Status::volume_not_found;
+  } else if (refusal != Status::ok) {
+    serve.status = refusal;
   } else if (serve.length > responder_.staging_->large_size()) {
     serve.status = Status::transfer_too_large;
   }
-  if (serve.status != Status::ok) {
-    deliver(serve);
-    return {};
-  }
+  if (serve.status != Status::ok) return deliver(serve);
   (responder_.staging_->is_large(serve.length) ? large_ : small_).push_back(serve);
   if (!is_listed()) responder_.waiting_.push_back(*this);
   responder_.pump();
-  return {};
 }
 
 bool ServeSession::start_some() {
@@ -84,6 +94,7 @@ bool ServeSession::start_some() {
 void ServeSession::start(Serve& serve) {
   serve.state = Serve::State::reading;
   serve.destination = {serve.block->data, serve.length};
+  if (serve.region) return copy_region(serve);
   responder_.source_->submit(serve);
 }
 

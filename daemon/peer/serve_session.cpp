@@ -18,6 +18,7 @@ void ServeSession::send(const M& message) {
   }
 }
 template void ServeSession::send(const wire::IdMessage&);
+template void ServeSession::send(const wire::RegionDoneMessage&);
 
 void ServeSession::on_up(Link& link) {
   PeerHost& host = responder_.host_;
@@ -79,6 +80,11 @@ void ServeSession::announce() {
 }
 
 Result<void> ServeSession::take(const wire::Head& head, std::span<const std::byte> message) {
+  if (responder_.regions_ != nullptr) {
+    if (head.type == wire::kRegionRead) return take_region_read(message);
+    if (head.type == wire::kRegionWrite) return take_region_write(message);
+    if (head.type == wire::kRegionWord) return take_region_word(message);
+  }
   switch (head.type) {
     case wire::kRead:
     case wire::kStat:

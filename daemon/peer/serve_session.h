@@ -8,8 +8,10 @@
 #include "peer/handshake.h"
 #include "peer/heartbeat.h"
 #include "peer/list.h"
+#include "peer/region_protocol.h"
 #include "peer/staging_blocks.h"
 #include "peer/volumes.h"
+#include "region/region_access.h"
 #include "transport/transport.h"
 
 namespace rde {
@@ -34,6 +36,13 @@ class Serve final : public ObjectJob, public ListNode {
   std::uint32_t length = 0;
   LandingKey landing;
   std::optional<StagingBlocks::Block> block;
+
+  // A part of a region, instead of an object.
+  struct RegionPart {
+    rde_region_token token{};
+    regions::Place at;
+  };
+  std::optional<RegionPart> region;
 };
 
 class ServeSession final : public LinkObserver, public ListNode {
@@ -70,8 +79,18 @@ class ServeSession final : public LinkObserver, public ListNode {
   void begin_serving();
   Result<void> take(const wire::Head& head, std::span<const std::byte> message);
   Result<void> take_request(std::span<const std::byte> message);
+  // An error where the peer may not send this request now.
+  Result<void> check_request(std::uint64_t id) const;
+  Serve& add_serve(std::uint64_t id, const LandingKey& landing, std::uint32_t budget_ms);
+  void begin(Serve& serve, Status refusal);
   Result<void> take_cancel(std::span<const std::byte> message);
   void start(Serve& serve);
+  // serve_region.cpp
+  Result<void> take_region_read(std::span<const std::byte> message);
+  Result<void> take_region_write(std::span<const std::byte> message);
+  Result<void> take_region_word(std::span<const std::byte> message);
+  void copy_region(Serve& serve);
+  void answer_region(std::uint64_t id, const regions::Word& word);
   void deliver(Serve& serve);
   void release(Serve& serve);
   void give_credit(std::uint64_t id);

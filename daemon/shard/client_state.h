@@ -12,14 +12,24 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "region/opened_regions.h"
 #include "ring/doorbell.h"
 #include "segment/segment.h"
 #include "session/session_table.h"
 #include "shard/channel.h"
 #include "shard/recorder.h"
+#include "shard/timer_wheel.h"
 #include "transport/transport.h"
 
 namespace rde {
+
+class ClientState;
+
+// A region of a client, until nobody can use it any more.
+struct ExposedRegion : Timer {
+  ClientState* client = nullptr;
+  Handle handle;
+};
 
 // What the control thread hands over when a client is attached.
 struct NewClient {
@@ -71,6 +81,8 @@ class ClientState {
   // Peers that this client opened, by handle value, and how often.
   std::unordered_map<std::uint64_t, std::uint32_t> peers;
   SessionOwner sessions;
+  std::unordered_map<std::uint64_t, ExposedRegion> exposed;  // by handle value
+  OpenedRegions opened;
   std::uint32_t lookups = 0;  // names being looked up
 
   // For the segment's counters.

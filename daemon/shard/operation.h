@@ -8,6 +8,7 @@
 #include "base/handle.h"
 #include "object/object_source.h"
 #include "rde_layout.h"
+#include "region/region_job.h"
 #include "shard/timer_wheel.h"
 
 namespace rde {
@@ -27,7 +28,17 @@ class Operation final : public ObjectJob {
     quarantined,  // the client has its answer; the buffer is still the transport's
   };
 
-  Operation() { timer.operation = this; }
+  // Of an operation on a region, which is no ObjectJob.
+  struct RegionUse final : RegionJob {
+    virtual ~RegionUse() = default;
+    void on_done() override;
+
+    Operation* operation = nullptr;
+    std::uint64_t order = 0;    // among those of its handle
+    std::uint32_t awaited = 0;  // FLUSH: earlier changes that are under way
+  };
+
+  Operation() { timer.operation = region.operation = this; }
 
   // The source is done with the buffer.
   void on_done() override;
@@ -37,8 +48,10 @@ class Operation final : public ObjectJob {
   rde_request request{};  // private copy
   Handle peer;            // null: a volume of this engine
   State state = State::free;
-  bool has_job = false;  // a source works on it; false for CONNECT
+  bool has_job = false;    // a source works on it; false for CONNECT
+  bool is_region = false;  // and it is `region` that the source has
   bool cancel_asked = false;
+  RegionUse region;
   DeadlineTimer timer;
   Operation* next_free = nullptr;
 };

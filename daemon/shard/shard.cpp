@@ -12,8 +12,11 @@ Shard::Shard(const ShardOptions& options, ShardIo::Factory make_io, Resolver& re
       resolver_(resolver),
       sessions_(options.sessions ? options.sessions : std::make_shared<SessionTable>(SessionOptions{})),
       session_slab_(options.sessions ? options.index : 0),
+      regions_(options.regions ? options.regions : std::make_shared<RegionTable>(now_ns())),
+      local_regions_(*regions_),
       operations_(options.max_operations),
-      deadlines_(now_ns()) {}
+      deadlines_(now_ns()),
+      region_expiries_(now_ns()) {}
 
 Shard::~Shard() { stop(0); }
 
@@ -91,6 +94,8 @@ void Shard::continue_drain() {
 
 void Shard::close() {
   if (!dirty_.empty()) flush_completions();
+  // Other shards copy to and from these arenas, a step at a time, until the regions are quiet.
+  wait_for_regions();
   // An arena that is quiet goes before what it is registered with. Where a transfer would not end in time, the source
   // must end it first, and lets go of the arena itself: a segment is never unmapped under a transfer.
   for (auto& [number, client] : clients_) {

@@ -20,6 +20,7 @@
 #include "base/descriptor.h"
 #include "base/status.h"
 #include "control/resolver.h"
+#include "region/local_regions.h"
 #include "shard/client_state.h"
 #include "shard/operation.h"
 #include "shard/shard_io.h"
@@ -61,6 +62,7 @@ class Shard {
   }
   // At most a few turns old.
   SessionTable& sessions_st() { return *sessions_; }
+  RegionTable& regions_st() { return *regions_; }
   [[nodiscard]] bool draining_st() const { return draining_; }
   // Ends a request at once, or the first half of it.
   void complete_st(EngineChannel& channel, std::uint64_t tag, Status status, std::uint16_t flags = 0,
@@ -72,6 +74,14 @@ class Shard {
               std::uint64_t value);
   // Answers the client before the source is done with the buffer, and asks the source to end.
   void answer_early_st(Operation& operation, Status status);
+  // Regions (shard_regions.cpp). `expires` of the region that the client has exposed.
+  void watch_region_st(ClientState& client, Handle region, Nanoseconds expires);
+  // Ends the kept REGION_REVOKE, whose region is closed, once nobody uses the region any more.
+  void end_revoke_st(Operation& operation);
+  // Hands a kept operation to whoever has the region; or, where it is done by this shard, to its local queue.
+  void use_region_st(Operation& operation);
+  // A kept operation on a region has ended, with what its job says.
+  void end_region_use_st(Operation& operation);
   // Looks a name up on another thread; `answer` runs on this one, at once for a numeric host, else later. Lookups of
   // one `asker` never hold up those of another.
   void resolve_st(std::uint64_t asker, const HostPort& where, std::function<void(const Result<SocketAddress>&)> answer);
@@ -110,6 +120,15 @@ class Shard {
   [[nodiscard]] int sleep_milliseconds() const;
   // Operations (shard_operations.cpp).
   void note_failure(EngineChannel& channel, std::uint64_t tag, Status status);
+  // Regions (shard_regions.cpp).
+  void cancel_job(Operation& operation);
+  void expire_region(ExposedRegion& region);
+  bool end_revokes();
+  void close_regions(ClientState& client);
+  bool drop_quiet_regions(ClientState& client);
+  void wait_for_regions();
+  void forget_region(ClientState& client, Handle region);
+  void begin_flush(Operation& flush);
   // Clients (shard_clients.cpp).
   void cancel_operations(ClientState& client);
   bool free_gone_clients();
@@ -128,6 +147,8 @@ class Shard {
   std::vector<Task> running_tasks_;
   std::shared_ptr<SessionTable> sessions_;
   unsigned session_slab_ = 0;
+  std::shared_ptr<RegionTable> regions_;
+  LocalRegions local_regions_;
   std::unique_ptr<ShardIo> io_;
   std::thread thread_;
   Descriptor epoll_;
@@ -154,6 +175,8 @@ class Shard {
   std::unordered_map<std::uint64_t, std::function<void()>> gone_;
   OperationPool operations_;
   TimerWheel deadlines_;
+  TimerWheel region_expiries_;
+  std::vector<Operation*> revokes_;  // that wait for the last use of their region
   ShardStats stats_;
 };
 

@@ -75,6 +75,7 @@ void Shard::remove_client_st(std::uint64_t number, std::function<void()> when_go
   std::erase_if(dirty_, [&](EngineChannel* channel) { return &channel->client() == &client; });
   std::erase(client_order_, &client);
   cancel_operations(client);
+  close_regions(client);
   for (const auto& [peer, references] : client.peers) {
     for (std::uint32_t i = 0; i < references; ++i) io_->close_peer(Handle::from(peer));
   }
@@ -87,7 +88,7 @@ void Shard::cancel_operations(ClientState& client) {
     channel.for_each_operation([this](Operation& operation) {
       if (!operation.has_job || operation.cancel_asked) return;
       operation.cancel_asked = true;
-      io_->cancel(operation.peer, operation);
+      cancel_job(operation);
     });
   }
 }
@@ -98,8 +99,9 @@ bool Shard::free_gone_clients() {
   for (auto entry = gone_.begin(); entry != gone_.end();) {
     const auto client = clients_.find(entry->first);
     const bool sessions_left = sessions_->end_some(client->second->sessions, kSessionsPerTurn);
-    more |= sessions_left;
-    if (sessions_left || client->second->operations != 0) {
+    const bool regions_left = drop_quiet_regions(*client->second);
+    more |= sessions_left || regions_left;
+    if (sessions_left || regions_left || client->second->operations != 0) {
       ++entry;
       continue;
     }

@@ -18,6 +18,7 @@
 #include "base/host_port.h"
 #include "base/status.h"
 #include "object/object_source.h"
+#include "region/region_job.h"
 
 namespace rde {
 
@@ -55,6 +56,12 @@ class ShardIo {
   virtual void submit(Handle peer, ObjectJob& job, ArenaMemory memory) = 0;
   // The peer may have been closed or lost since.
   virtual void cancel(Handle peer, ObjectJob& job) = 0;
+
+  // As check_peer, of a peer whose regions are to be used: not_supported where its engine knows none.
+  [[nodiscard]] virtual Status check_region_peer(Handle peer) const = 0;
+  // A use of a region that the peer's engine exposed.
+  virtual void submit(Handle peer, RegionJob& job, ArenaMemory memory) = 0;
+  virtual void cancel(Handle peer, RegionJob& job) = 0;
 
   // A static peer is kept for ever; another goes when it is closed.
   virtual Result<Handle> open_peer(const SocketAddress& where, Opened opened) = 0;

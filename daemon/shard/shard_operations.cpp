@@ -38,7 +38,7 @@ Operation* Shard::begin_st(EngineChannel& channel, const rde_request& request) {
   operation->request = request;
   operation->peer = {};
   operation->state = Operation::State::in_flight;
-  operation->has_job = false;
+  operation->has_job = operation->is_region = false;
   operation->cancel_asked = false;
   operation->deadline = due;
   operation->status = Status::ok;
@@ -68,7 +68,7 @@ void Shard::end_st(Operation& operation, Status status, std::uint16_t flags, std
   } else {
     --channel.in_flight;
     client.counts.bytes += bytes;
-    bump(stats_.bytes_read, bytes);
+    if (!operation.is_region) bump(stats_.bytes_read, bytes);
     complete_st(channel, operation.request.tag, status, flags, bytes, crc, value);
   }
   --client.operations;
@@ -89,7 +89,7 @@ void Shard::answer_early_st(Operation& operation, Status status) {
   complete_st(channel, operation.request.tag, status, RDE_COMPLETION_FLAG_MORE);
   if (operation.has_job && !operation.cancel_asked) {
     operation.cancel_asked = true;
-    io_->cancel(operation.peer, operation);
+    cancel_job(operation);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "region/region_table.h"
 #include "session/session_table.h"
 
 namespace rde {
@@ -23,6 +24,7 @@ struct ShardOptions {
   std::uint64_t max_quarantined_bytes = std::uint64_t{64} << 20;  // of one client
   // Of the whole engine, with a slab for each shard; without it the shard has one of its own.
   std::shared_ptr<SessionTable> sessions = nullptr;
+  std::shared_ptr<RegionTable> regions = nullptr;  // the same
 };
 
 // Tunables of the loop. What one client can cost the others in a turn is bounded, however many channels it has.

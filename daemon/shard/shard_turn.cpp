@@ -22,6 +22,7 @@ bool Shard::turn() {
     doorbell_steps_ = kDoorbellSteps;
     worked |= look_at_doorbells(kDoorbellsPerTurn);
   }
+  if (!revokes_.empty()) worked |= end_revokes();
   if (!dirty_.empty()) flush_completions();
   if (!gone_.empty()) worked |= free_gone_clients();
   if (draining_) continue_drain();
@@ -39,14 +40,16 @@ void Shard::run_tasks() {
 bool Shard::run_io() {
   now_ = now_ns();
   bool worked = io_->progress(now_) != 0;
+  worked |= local_regions_.progress(now_) != 0;
   worked |= sessions_->expire(session_slab_, now_);
   deadlines_.advance(now_, [this](Timer& timer) {
     bump(stats_.deadlines);
     answer_early_st(*static_cast<Operation::DeadlineTimer&>(timer).operation, Status::deadline_exceeded);
   });
+  region_expiries_.advance(now_, [this](Timer& timer) { expire_region(static_cast<ExposedRegion&>(timer)); });
   if (now_ >= counters_due_) publish_counters();
   // Work comes to it by submit() alone, which asks for the next look, or from its peers, which progress() tells.
-  io_due_ = io_->busy();
+  io_due_ = io_->busy() || local_regions_.busy();
   if (worked || io_due_) {
     io_quiet_looks_ = 0;
   } else {

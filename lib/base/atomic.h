@@ -49,6 +49,17 @@ T exchange_seq_cst(T* word, T value) {
   return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
 }
 
+template <class T>
+T fetch_add_seq_cst(T* word, T by) {
+  return __atomic_fetch_add(word, by, __ATOMIC_SEQ_CST);
+}
+// Stores `desired` where the word is `expected`; answers what it was.
+template <class T>
+T compare_swap_seq_cst(T* word, T expected, T desired) {
+  __atomic_compare_exchange_n(word, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return expected;
+}
+
 // Orders every earlier store before every later load. ThreadSanitizer does not know fences, so
 // there a sequentially consistent read-modify-write of a private word stands in for it.
 inline void full_fence() {

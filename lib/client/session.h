@@ -6,24 +6,13 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 #include "base/clock.h"
+#include "client/request.h"
 #include "rde_layout.h"
 
 namespace rde {
-
-// A request with the arguments of its operation.
-template <class Args>
-rde_request request_with(rde_op op, std::uint64_t handle, const Args& args) {
-  static_assert(sizeof args == sizeof rde_request::args);
-  rde_request request{};
-  request.op = static_cast<std::uint8_t>(op);
-  request.handle = handle;
-  std::memcpy(request.args, &args, sizeof args);
-  return request;
-}
 
 // A timeout of 0 is the engine's default; a peer of 0 lets the engine find each volume. The completion's value is the
 // session.

@@ -15,7 +15,7 @@ extern "C" {
 
 #define RDE_ABI_MAJOR 1
 #define RDE_ABI_MINOR 0
-#define RDE_LAYOUT_HASH UINT64_C(0x34b296cf4a5db0a0)
+#define RDE_LAYOUT_HASH UINT64_C(0x7df23d06f63f9d2a)
 
 #define RDE_MAGIC UINT64_C(0x3130474553454452) /* "RDESEG01" read as a little-endian u64 */
 #define RDE_ENDIAN_MARK 16909060U /* a reader of the other byte order sees 0x04030201 */
@@ -49,6 +49,15 @@ enum rde_op {
   RDE_OP_CANCEL = 8, /* cancels the request of this channel whose tag is args.cancel.tag */
   RDE_OP_SESSION_OPEN = 9, /* opens a session; handle is the peer of its reads, or 0; value is the session handle */
   RDE_OP_SESSION_CLOSE = 10, /* ends the session named by handle; crc is that of what its reads delivered, value how many bytes */
+  RDE_OP_REGION_EXPOSE = 11, /* lets token holders reach a part of the arena; writes struct region_token into the buffer; value is the region's handle */
+  RDE_OP_REGION_REVOKE = 12, /* ends the region named by handle; once it completes, nobody reaches those bytes by its token */
+  RDE_OP_REGION_OPEN = 13, /* takes the struct region_token in the buffer; handle is the peer whose engine exposed it, or 0 for this engine; value is the handle for the operations below */
+  RDE_OP_REGION_CLOSE = 14, /* gives a handle of REGION_OPEN back */
+  RDE_OP_REGION_READ = 15, /* bytes of a region into the buffer */
+  RDE_OP_REGION_WRITE = 16, /* the buffer's bytes into a region */
+  RDE_OP_FETCH_ADD = 17, /* adds to an aligned u64 of a region; value is what it was */
+  RDE_OP_COMPARE_SWAP = 18, /* replaces an aligned u64 of a region where it is as expected; value is what it was */
+  RDE_OP_FLUSH = 19, /* completes when every write to the region that this client asked for earlier is visible to its owner */
 };
 
 /* Bits of request.flags. */
@@ -77,6 +86,18 @@ enum rde_session_result {
 /* Bits of session_close_args.flags. */
 enum rde_session_flag {
   RDE_SESSION_FLAG_CRC = 1, /* crc is given: the engine compares it with its own */
+};
+
+/* Bits of region_expose_args.rights. */
+enum rde_region_right {
+  RDE_REGION_RIGHT_READ = 1, /* REGION_READ */
+  RDE_REGION_RIGHT_WRITE = 2, /* REGION_WRITE */
+  RDE_REGION_RIGHT_ATOMIC = 4, /* FETCH_ADD, COMPARE_SWAP */
+};
+
+/* Bits of capabilities.features. */
+enum rde_feature {
+  RDE_FEATURE_REGIONS = 1, /* REGION_EXPOSE and what belongs to it */
 };
 
 /* request.priority. */
@@ -287,11 +308,11 @@ struct rde_request {
   uint8_t priority; /* priority */
   uint8_t reserved; /* zero */
   uint64_t tag; /* the client's own; comes back in the completion */
-  uint64_t handle; /* index in the low 32 bits, generation in the high 32: a peer or a session; 0 = none */
+  uint64_t handle; /* index in the low 32 bits, generation in the high 32: a peer, a session or a region; 0 = none */
   uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0 = the engine's default */
   uint32_t buffer_page; /* start of the buffer in the arena, in ARENA_PAGE units */
   uint32_t length; /* bytes of the buffer that the request may use */
-  uint8_t args[24]; /* by op: object_args, cancel_args, ping_args, session_open_args or session_close_args, else zero */
+  uint8_t args[24]; /* by op: object_args, cancel_args, ping_args, session_open_args, session_close_args, region_expose_args, region_args, fetch_add_args or compare_swap_args, else zero */
 };
 RDE_STATIC_ASSERT(sizeof(struct rde_request) == 64, "rde_request");
 RDE_STATIC_ASSERT(offsetof(struct rde_request, lap) == 0, "rde_request.lap");
@@ -363,6 +384,61 @@ RDE_STATIC_ASSERT(offsetof(struct rde_session_close_args, flags) == 13, "rde_ses
 RDE_STATIC_ASSERT(offsetof(struct rde_session_close_args, reserved0) == 14, "rde_session_close_args.reserved0");
 RDE_STATIC_ASSERT(offsetof(struct rde_session_close_args, reserved) == 16, "rde_session_close_args.reserved");
 
+/* request.args of REGION_EXPOSE. */
+struct rde_region_expose_args {
+  uint64_t offset; /* of the region's first byte, from the start of the arena */
+  uint64_t length; /* bytes, 1 and up */
+  uint32_t rights; /* region_right, one at least */
+  uint32_t lifetime_ms; /* until it expires; 0 = the engine's default */
+};
+RDE_STATIC_ASSERT(sizeof(struct rde_region_expose_args) == 24, "rde_region_expose_args");
+RDE_STATIC_ASSERT(offsetof(struct rde_region_expose_args, offset) == 0, "rde_region_expose_args.offset");
+RDE_STATIC_ASSERT(offsetof(struct rde_region_expose_args, length) == 8, "rde_region_expose_args.length");
+RDE_STATIC_ASSERT(offsetof(struct rde_region_expose_args, rights) == 16, "rde_region_expose_args.rights");
+RDE_STATIC_ASSERT(offsetof(struct rde_region_expose_args, lifetime_ms) == 20, "rde_region_expose_args.lifetime_ms");
+
+/* request.args of REGION_READ and REGION_WRITE. */
+struct rde_region_args {
+  uint64_t offset; /* of the first byte, from the start of the region */
+  uint64_t reserved[2]; /* zero */
+};
+RDE_STATIC_ASSERT(sizeof(struct rde_region_args) == 24, "rde_region_args");
+RDE_STATIC_ASSERT(offsetof(struct rde_region_args, offset) == 0, "rde_region_args.offset");
+RDE_STATIC_ASSERT(offsetof(struct rde_region_args, reserved) == 8, "rde_region_args.reserved");
+
+/* request.args of FETCH_ADD. */
+struct rde_fetch_add_args {
+  uint64_t offset; /* of the word, from the start of the region */
+  uint64_t add; /* modulo 2^64 */
+  uint64_t reserved; /* zero */
+};
+RDE_STATIC_ASSERT(sizeof(struct rde_fetch_add_args) == 24, "rde_fetch_add_args");
+RDE_STATIC_ASSERT(offsetof(struct rde_fetch_add_args, offset) == 0, "rde_fetch_add_args.offset");
+RDE_STATIC_ASSERT(offsetof(struct rde_fetch_add_args, add) == 8, "rde_fetch_add_args.add");
+RDE_STATIC_ASSERT(offsetof(struct rde_fetch_add_args, reserved) == 16, "rde_fetch_add_args.reserved");
+
+/* request.args of COMPARE_SWAP. */
+struct rde_compare_swap_args {
+  uint64_t offset; /* of the word, from the start of the region */
+  uint64_t compare; /* what it must be */
+  uint64_t swap; /* what it becomes */
+};
+RDE_STATIC_ASSERT(sizeof(struct rde_compare_swap_args) == 24, "rde_compare_swap_args");
+RDE_STATIC_ASSERT(offsetof(struct rde_compare_swap_args, offset) == 0, "rde_compare_swap_args.offset");
+RDE_STATIC_ASSERT(offsetof(struct rde_compare_swap_args, compare) == 8, "rde_compare_swap_args.compare");
+RDE_STATIC_ASSERT(offsetof(struct rde_compare_swap_args, swap) == 16, "rde_compare_swap_args.swap");
+
+/* What REGION_EXPOSE writes, and whoever may use the region must know. What it allows is known to the engine that made it. */
+struct rde_region_token {
+  uint8_t key[16]; /* random; whoever has it may do what the region allows */
+  uint64_t region; /* the region's handle */
+  uint64_t epoch; /* of the engine that made it */
+};
+RDE_STATIC_ASSERT(sizeof(struct rde_region_token) == 32, "rde_region_token");
+RDE_STATIC_ASSERT(offsetof(struct rde_region_token, key) == 0, "rde_region_token.key");
+RDE_STATIC_ASSERT(offsetof(struct rde_region_token, region) == 16, "rde_region_token.region");
+RDE_STATIC_ASSERT(offsetof(struct rde_region_token, epoch) == 24, "rde_region_token.epoch");
+
 /* A slot of the completion ring. */
 struct rde_completion {
   uint32_t lap; /* position / completion depth + 1, modulo 2^32; stored last */
@@ -371,7 +447,7 @@ struct rde_completion {
   uint64_t tag; /* of the request */
   uint32_t bytes; /* written to the buffer */
   uint32_t crc; /* CRC32C of those bytes */
-  uint64_t value; /* by op: object size, handle, or time */
+  uint64_t value; /* by op: object size, handle, time, or what a word was */
 };
 RDE_STATIC_ASSERT(sizeof(struct rde_completion) == 32, "rde_completion");
 RDE_STATIC_ASSERT(offsetof(struct rde_completion, lap) == 0, "rde_completion.lap");
@@ -409,7 +485,7 @@ RDE_STATIC_ASSERT(offsetof(struct rde_object_stat, reserved) == 40, "rde_object_
 struct rde_capabilities {
   uint32_t abi_major;
   uint32_t abi_minor;
-  uint64_t features; /* operations and options, as feature bits */
+  uint64_t features; /* feature */
   uint64_t max_transfer; /* largest length of one request, in bytes */
   uint64_t max_sessions; /* that may be open at once */
   uint64_t active_sessions; /* of all clients */

@@ -21,6 +21,9 @@ enum rde_status {
   RDE_NO_SUCH_REQUEST = 113, /* CANCEL: no request of the channel has this tag (it may have ended) */
   RDE_TRANSFER_TOO_LARGE = 114, /* the length is over what one request may move */
   RDE_DUPLICATE_TAG = 115, /* a request with this tag is under way on the channel */
+  RDE_REGION_NOT_FOUND = 116, /* the token names no region that the engine has */
+  RDE_REGION_OUT_OF_RANGE = 117, /* offset and length do not lie in the region */
+  RDE_REGION_MISALIGNED = 118, /* an atomic operation is on a word of 8 bytes at a multiple of 8 */
   RDE_VOLUME_NOT_FOUND = 200, /* nobody known to this engine has the volume */
   RDE_OBJECT_NOT_FOUND = 201, /* no such object: never written, deleted, expired, or another cookie */
   RDE_OBJECT_CORRUPT = 202, /* the stored bytes do not match their CRC32C */
@@ -55,9 +58,13 @@ enum rde_status {
   RDE_TOO_MANY_PEERS = 703, /* the peer table is full */
   RDE_QUARANTINE_FULL = 704, /* too many buffers wait for late transfers */
   RDE_INSUFFICIENT_BUFFER = 705, /* the engine's buffers cannot take this transfer */
+  RDE_TOO_MANY_REGIONS = 706, /* the client, or the engine, has as many regions as it may */
   RDE_PERMISSION_DENIED = 800, /* not allowed for this user */
   RDE_PEER_NOT_ALLOWED = 801, /* the peer's address is not in the allowed list */
   RDE_AUTHENTICATION_FAILED = 802, /* the peer does not know the key */
+  RDE_REGION_REVOKED = 803, /* the region was revoked, or its client has gone */
+  RDE_REGION_EXPIRED = 804, /* the region's time is over */
+  RDE_REGION_DENIED = 805, /* the region does not give this right */
   RDE_DEVICE_NOT_FOUND = 900, /* no such device */
   RDE_CONTEXT_INIT_FAILED = 901, /* the device could not be opened */
   RDE_UNSUPPORTED_HARDWARE = 902, /* the device cannot do this */
@@ -88,6 +95,9 @@ enum rde_status {
   X(no_such_request, 113, "request", 0, "CANCEL: no request of the channel has this tag (it may have ended)") \
   X(transfer_too_large, 114, "request", 0, "the length is over what one request may move") \
   X(duplicate_tag, 115, "request", 0, "a request with this tag is under way on the channel") \
+  X(region_not_found, 116, "request", 0, "the token names no region that the engine has") \
+  X(region_out_of_range, 117, "request", 0, "offset and length do not lie in the region") \
+  X(region_misaligned, 118, "request", 0, "an atomic operation is on a word of 8 bytes at a multiple of 8") \
   X(volume_not_found, 200, "io", 1, "nobody known to this engine has the volume") \
   X(object_not_found, 201, "io", 0, "no such object: never written, deleted, expired, or another cookie") \
   X(object_corrupt, 202, "io", 0, "the stored bytes do not match their CRC32C") \
@@ -122,9 +132,13 @@ enum rde_status {
   X(too_many_peers, 703, "capacity", 1, "the peer table is full") \
   X(quarantine_full, 704, "capacity", 1, "too many buffers wait for late transfers") \
   X(insufficient_buffer, 705, "capacity", 1, "the engine's buffers cannot take this transfer") \
+  X(too_many_regions, 706, "capacity", 1, "the client, or the engine, has as many regions as it may") \
   X(permission_denied, 800, "security", 0, "not allowed for this user") \
   X(peer_not_allowed, 801, "security", 0, "the peer's address is not in the allowed list") \
   X(authentication_failed, 802, "security", 0, "the peer does not know the key") \
+  X(region_revoked, 803, "security", 0, "the region was revoked, or its client has gone") \
+  X(region_expired, 804, "security", 0, "the region's time is over") \
+  X(region_denied, 805, "security", 0, "the region does not give this right") \
   X(device_not_found, 900, "hardware", 0, "no such device") \
   X(context_init_failed, 901, "hardware", 0, "the device could not be opened") \
   X(unsupported_hardware, 902, "hardware", 0, "the device cannot do this") \

@@ -123,6 +123,34 @@ TEST_CASE("stat, nop and ping answer") {
   CHECK(rde_ping(rig.client, 0, nullptr, nullptr) == RDE_OK);
 }
 
+TEST_CASE("calls of regions reach the engine, and name what is missing or does not fit") {
+  Rig rig;
+  rig.attach();
+  const auto buffer = rig.buffer(8192);
+  std::uint64_t region = 0;
+  std::uint64_t before = 0;
+  rde_region_token token{};
+  const auto expose = [&](std::size_t offset, std::size_t length) {
+    return rde_region_expose(rig.client, &buffer, offset, length, RDE_REGION_RIGHT_READ, 0, 0, &region, &token,
+                             &rig.error);
+  };
+  CHECK(expose(0, buffer.length) == RDE_UNKNOWN_OPERATION);
+  CHECK(expose(1, buffer.length) == RDE_BUFFER_OUT_OF_RANGE);
+  CHECK(expose(buffer.length + 1, 0) == RDE_BUFFER_OUT_OF_RANGE);
+  CHECK(rde_region_expose(rig.client, &buffer, 0, 8, 1, 0, 0, &region, nullptr, &rig.error) == RDE_INVALID_REQUEST);
+  CHECK(rde_region_revoke(rig.client, 1, 0, &rig.error) == RDE_UNKNOWN_OPERATION);
+  CHECK(rde_region_open(rig.client, 0, &token, 0, &region, &rig.error) == RDE_UNKNOWN_OPERATION);
+  CHECK(rde_region_open(rig.client, 0, nullptr, 0, &region, &rig.error) == RDE_INVALID_REQUEST);
+  CHECK(rde_region_read(rig.client, 1, 0, &buffer, 8, 0, &rig.error) == RDE_UNKNOWN_OPERATION);
+  CHECK(rde_region_write(rig.client, 1, 0, &buffer, 8, 0, &rig.error) == RDE_UNKNOWN_OPERATION);
+  CHECK(rde_region_write(rig.client, 1, 0, &buffer, 0, 0, &rig.error) == RDE_LENGTH_ZERO);
+  CHECK(rde_region_read(rig.client, 1, 0, nullptr, 8, 0, &rig.error) == RDE_INVALID_REQUEST);
+  CHECK(rde_fetch_add(rig.client, 1, 0, 1, 0, &before, &rig.error) == RDE_UNKNOWN_OPERATION);
+  CHECK(rde_compare_swap(rig.client, 1, 0, 1, 2, 0, nullptr, &rig.error) == RDE_UNKNOWN_OPERATION);
+  CHECK(rde_flush(rig.client, 1, 0, &rig.error) == RDE_UNKNOWN_OPERATION);
+  CHECK(rde_region_close(nullptr, 1, 0, &rig.error) == RDE_INVALID_REQUEST);
+}
+
 TEST_CASE("what the engine does not know comes back as its status") {
   Rig rig;
   rig.attach();

@@ -12,9 +12,11 @@ using namespace rde::test;
 
 namespace {
 
-constexpr std::uint8_t kOps[] = {RDE_OP_NOP,          RDE_OP_PING,         RDE_OP_CAPABILITIES, RDE_OP_CONNECT,
-                                 RDE_OP_DISCONNECT,   RDE_OP_OBJECT_STAT,  RDE_OP_OBJECT_READ,  RDE_OP_CANCEL,
-                                 RDE_OP_SESSION_OPEN, RDE_OP_SESSION_CLOSE};
+constexpr std::uint8_t kOps[] = {RDE_OP_NOP,          RDE_OP_PING,          RDE_OP_CAPABILITIES,  RDE_OP_CONNECT,
+                                 RDE_OP_DISCONNECT,   RDE_OP_OBJECT_STAT,   RDE_OP_OBJECT_READ,   RDE_OP_CANCEL,
+                                 RDE_OP_SESSION_OPEN, RDE_OP_SESSION_CLOSE, RDE_OP_REGION_EXPOSE, RDE_OP_REGION_REVOKE,
+                                 RDE_OP_REGION_OPEN,  RDE_OP_REGION_CLOSE,  RDE_OP_REGION_READ,   RDE_OP_REGION_WRITE,
+                                 RDE_OP_FETCH_ADD,    RDE_OP_COMPARE_SWAP,  RDE_OP_FLUSH};
 
 rde_request request_of(std::uint8_t op, std::uint64_t tag = 1) {
   rde_request request{};
@@ -44,7 +46,7 @@ struct Fixture {
 
 TEST_CASE_FIXTURE(Fixture, "every number that is no operation is answered unknown_operation") {
   for (unsigned op = 0; op < 256; ++op) {
-    if (op >= RDE_OP_NOP && op <= RDE_OP_SESSION_CLOSE) continue;
+    if (op >= RDE_OP_NOP && op <= RDE_OP_FLUSH) continue;
     REQUIRE(raw.answer(request_of(static_cast<std::uint8_t>(op))) == Status::unknown_operation);
   }
 }
@@ -87,7 +89,10 @@ TEST_CASE_FIXTURE(Fixture, "each byte of the arguments that an operation does no
   };
   for (const auto& [op, from] :
        {Unused{RDE_OP_NOP, 0}, Unused{RDE_OP_CAPABILITIES, 0}, Unused{RDE_OP_CONNECT, 0}, Unused{RDE_OP_DISCONNECT, 0},
-        Unused{RDE_OP_CANCEL, 8}, Unused{RDE_OP_PING, 8}, Unused{RDE_OP_OBJECT_STAT, 16}}) {
+        Unused{RDE_OP_CANCEL, 8}, Unused{RDE_OP_PING, 8}, Unused{RDE_OP_OBJECT_STAT, 16},
+        Unused{RDE_OP_REGION_REVOKE, 0}, Unused{RDE_OP_REGION_OPEN, 0}, Unused{RDE_OP_REGION_CLOSE, 0},
+        Unused{RDE_OP_REGION_READ, 8}, Unused{RDE_OP_REGION_WRITE, 8}, Unused{RDE_OP_FETCH_ADD, 16},
+        Unused{RDE_OP_FLUSH, 0}}) {
     for (std::size_t at = from; at < sizeof(rde_request::args); ++at) {
       auto request = request_of(op);
       request.args[at] = 0x80;

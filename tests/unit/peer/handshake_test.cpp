@@ -150,7 +150,7 @@ TEST_CASE("a required feature that is unknown refuses, an optional one does not"
   hello.minor = 999;
   CHECK(g.acceptor.on_message(wire::bytes_of(hello)));
   Greeting h("", "", true);
-  hello.required_features = 1;
+  hello.required_features = 2;
   CHECK(h.acceptor.on_message(wire::bytes_of(hello)).error().status == Status::peer_version);
 }
 

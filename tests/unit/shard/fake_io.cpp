@@ -28,12 +28,13 @@ unsigned FakeIo::progress(Nanoseconds) {
   const auto done = static_cast<unsigned>(ending_.size());
   for (ObjectJob* job : ending_) job->on_done();
   ending_.clear();
+  for (RegionJob* job : std::exchange(ready_regions_, {})) job->on_done();
   return done;
 }
 
 bool FakeIo::arm() {
   ++counts_.armed;
-  return !refuse_arm && ready_.empty();
+  return !refuse_arm && ready_.empty() && ready_regions_.empty();
 }
 
 Result<ArenaMemory> FakeIo::add_arena(std::span<std::byte> arena) {
@@ -62,6 +63,23 @@ void FakeIo::submit(Handle, ObjectJob& job, ArenaMemory) {
 void FakeIo::cancel(Handle, ObjectJob& job) {
   ++counts_.cancelled;
   if (obedient && std::erase(jobs_, &job) != 0) make_ready(job, Status::cancelled, 0, 0);
+}
+
+void FakeIo::submit(Handle, RegionJob& job, ArenaMemory) {
+  ++counts_.submitted;
+  region_jobs_.push_back(&job);
+}
+
+void FakeIo::cancel(Handle, RegionJob& job) {
+  ++counts_.cancelled;
+  if (obedient && std::ranges::find(region_jobs_, &job) != region_jobs_.end()) finish_region(job, Status::cancelled);
+}
+
+void FakeIo::finish_region(RegionJob& job, Status status, std::uint64_t value) {
+  std::erase(region_jobs_, &job);
+  job.status = status;
+  job.value = value;
+  ready_regions_.push_back(&job);
 }
 
 bool FakeIo::finish(std::uint64_t tag, Status status, std::uint32_t bytes, std::uint16_t flags) {

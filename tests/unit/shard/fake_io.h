@@ -56,6 +56,9 @@ class FakeIo final : public ShardIo {
   void finish_at_news(std::uint64_t tag) { at_news_ = tag; }
   void open_waiting(Status status);
   [[nodiscard]] std::size_t waiting() const { return jobs_.size(); }
+  // Uses of regions of other engines, in the order in which they came; finish_region ends one in the next progress().
+  [[nodiscard]] const std::vector<RegionJob*>& region_jobs() const { return region_jobs_; }
+  void finish_region(RegionJob& job, Status status, std::uint64_t value = 0);
   [[nodiscard]] const Operation* job(std::uint64_t tag) const;
   [[nodiscard]] int news() const { return news_.get(); }
 
@@ -63,7 +66,7 @@ class FakeIo final : public ShardIo {
   static std::byte fill_of(std::uint64_t needle) { return static_cast<std::byte>(needle * 31 + 1); }
 
   unsigned progress(Nanoseconds now) override;
-  [[nodiscard]] bool busy() const override { return always_busy || !ready_.empty(); }
+  [[nodiscard]] bool busy() const override { return always_busy || !ready_.empty() || !ready_regions_.empty(); }
   [[nodiscard]] Nanoseconds next_timer() const override { return timer; }
   [[nodiscard]] std::vector<int> event_descriptors() const override { return {news_.get()}; }
   bool arm() override;
@@ -73,6 +76,9 @@ class FakeIo final : public ShardIo {
   [[nodiscard]] Status check_peer(Handle peer) const override;
   void submit(Handle peer, ObjectJob& job, ArenaMemory memory) override;
   void cancel(Handle peer, ObjectJob& job) override;
+  [[nodiscard]] Status check_region_peer(Handle peer) const override { return check_peer(peer); }
+  void submit(Handle peer, RegionJob& job, ArenaMemory memory) override;
+  void cancel(Handle peer, RegionJob& job) override;
   Result<Handle> open_peer(const SocketAddress& where, Opened opened) override;
   void close_peer(Handle peer) override;
   void drain() override { counts_.draining = true; }
@@ -88,6 +94,8 @@ class FakeIo final : public ShardIo {
   std::vector<ObjectJob*> jobs_;   // submitted, not ended
   std::vector<ObjectJob*> ready_;  // on_done in the next progress()
   std::vector<ObjectJob*> ending_;
+  std::vector<RegionJob*> region_jobs_;
+  std::vector<RegionJob*> ready_regions_;
   std::deque<Opened> opening_;
   std::map<std::uint64_t, int> peers_;  // references by handle value
   std::uint32_t next_peer_ = 1;

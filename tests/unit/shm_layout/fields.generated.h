@@ -54,6 +54,26 @@ void for_each_struct(Visit visit) {
     visit("session_close_args", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("bytes", s.bytes); field("crc", s.crc); field("result", s.result); field("flags", s.flags); field("reserved0", s.reserved0); field("reserved", s.reserved); });
   }
   {
+    rde_region_expose_args s{};
+    visit("region_expose_args", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("offset", s.offset); field("length", s.length); field("rights", s.rights); field("lifetime_ms", s.lifetime_ms); });
+  }
+  {
+    rde_region_args s{};
+    visit("region_args", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("offset", s.offset); field("reserved", s.reserved); });
+  }
+  {
+    rde_fetch_add_args s{};
+    visit("fetch_add_args", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("offset", s.offset); field("add", s.add); field("reserved", s.reserved); });
+  }
+  {
+    rde_compare_swap_args s{};
+    visit("compare_swap_args", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("offset", s.offset); field("compare", s.compare); field("swap", s.swap); });
+  }
+  {
+    rde_region_token s{};
+    visit("region_token", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("key", s.key); field("region", s.region); field("epoch", s.epoch); });
+  }
+  {
     rde_completion s{};
     visit("completion", std::as_writable_bytes(std::span(&s, 1)), [&s](auto field) { field("lap", s.lap); field("status", s.status); field("flags", s.flags); field("tag", s.tag); field("bytes", s.bytes); field("crc", s.crc); field("value", s.value); });
   }

@@ -41,6 +41,15 @@ func golden() string {
 	fmt.Fprintf(&b, "enum op CANCEL %d\n", OpCancel)
 	fmt.Fprintf(&b, "enum op SESSION_OPEN %d\n", OpSessionOpen)
 	fmt.Fprintf(&b, "enum op SESSION_CLOSE %d\n", OpSessionClose)
+	fmt.Fprintf(&b, "enum op REGION_EXPOSE %d\n", OpRegionExpose)
+	fmt.Fprintf(&b, "enum op REGION_REVOKE %d\n", OpRegionRevoke)
+	fmt.Fprintf(&b, "enum op REGION_OPEN %d\n", OpRegionOpen)
+	fmt.Fprintf(&b, "enum op REGION_CLOSE %d\n", OpRegionClose)
+	fmt.Fprintf(&b, "enum op REGION_READ %d\n", OpRegionRead)
+	fmt.Fprintf(&b, "enum op REGION_WRITE %d\n", OpRegionWrite)
+	fmt.Fprintf(&b, "enum op FETCH_ADD %d\n", OpFetchAdd)
+	fmt.Fprintf(&b, "enum op COMPARE_SWAP %d\n", OpCompareSwap)
+	fmt.Fprintf(&b, "enum op FLUSH %d\n", OpFlush)
 	fmt.Fprintf(&b, "enum request_flag SKIP_CRC %d\n", RequestFlagSkipCRC)
 	fmt.Fprintf(&b, "enum request_flag IN_SESSION %d\n", RequestFlagInSession)
 	fmt.Fprintf(&b, "enum completion_flag MORE %d\n", CompletionFlagMore)
@@ -53,6 +62,10 @@ func golden() string {
 	fmt.Fprintf(&b, "enum session_result DONE %d\n", SessionResultDone)
 	fmt.Fprintf(&b, "enum session_result FAILED %d\n", SessionResultFailed)
 	fmt.Fprintf(&b, "enum session_flag CRC %d\n", SessionFlagCRC)
+	fmt.Fprintf(&b, "enum region_right READ %d\n", RegionRightRead)
+	fmt.Fprintf(&b, "enum region_right WRITE %d\n", RegionRightWrite)
+	fmt.Fprintf(&b, "enum region_right ATOMIC %d\n", RegionRightAtomic)
+	fmt.Fprintf(&b, "enum feature REGIONS %d\n", FeatureRegions)
 	fmt.Fprintf(&b, "enum priority NORMAL %d\n", PriorityNormal)
 	fmt.Fprintf(&b, "enum priority BULK %d\n", PriorityBulk)
 	fmt.Fprintf(&b, "enum engine_state SERVING %d\n", EngineStateServing)
@@ -208,6 +221,41 @@ func golden() string {
 		fmt.Fprintf(&b, "field session_close_args flags %d %d\n", unsafe.Offsetof(s.Flags), unsafe.Sizeof(s.Flags))
 		fmt.Fprintf(&b, "field session_close_args reserved0 %d %d\n", unsafe.Offsetof(s.Reserved0), unsafe.Sizeof(s.Reserved0))
 		fmt.Fprintf(&b, "field session_close_args reserved %d %d\n", unsafe.Offsetof(s.Reserved), unsafe.Sizeof(s.Reserved))
+	}
+	{
+		var s RegionExposeArgs
+		fmt.Fprintf(&b, "struct region_expose_args %d\n", unsafe.Sizeof(s))
+		fmt.Fprintf(&b, "field region_expose_args offset %d %d\n", unsafe.Offsetof(s.Offset), unsafe.Sizeof(s.Offset))
+		fmt.Fprintf(&b, "field region_expose_args length %d %d\n", unsafe.Offsetof(s.Length), unsafe.Sizeof(s.Length))
+		fmt.Fprintf(&b, "field region_expose_args rights %d %d\n", unsafe.Offsetof(s.Rights), unsafe.Sizeof(s.Rights))
+		fmt.Fprintf(&b, "field region_expose_args lifetime_ms %d %d\n", unsafe.Offsetof(s.LifetimeMs), unsafe.Sizeof(s.LifetimeMs))
+	}
+	{
+		var s RegionArgs
+		fmt.Fprintf(&b, "struct region_args %d\n", unsafe.Sizeof(s))
+		fmt.Fprintf(&b, "field region_args offset %d %d\n", unsafe.Offsetof(s.Offset), unsafe.Sizeof(s.Offset))
+		fmt.Fprintf(&b, "field region_args reserved %d %d\n", unsafe.Offsetof(s.Reserved), unsafe.Sizeof(s.Reserved))
+	}
+	{
+		var s FetchAddArgs
+		fmt.Fprintf(&b, "struct fetch_add_args %d\n", unsafe.Sizeof(s))
+		fmt.Fprintf(&b, "field fetch_add_args offset %d %d\n", unsafe.Offsetof(s.Offset), unsafe.Sizeof(s.Offset))
+		fmt.Fprintf(&b, "field fetch_add_args add %d %d\n", unsafe.Offsetof(s.Add), unsafe.Sizeof(s.Add))
+		fmt.Fprintf(&b, "field fetch_add_args reserved %d %d\n", unsafe.Offsetof(s.Reserved), unsafe.Sizeof(s.Reserved))
+	}
+	{
+		var s CompareSwapArgs
+		fmt.Fprintf(&b, "struct compare_swap_args %d\n", unsafe.Sizeof(s))
+		fmt.Fprintf(&b, "field compare_swap_args offset %d %d\n", unsafe.Offsetof(s.Offset), unsafe.Sizeof(s.Offset))
+		fmt.Fprintf(&b, "field compare_swap_args compare %d %d\n", unsafe.Offsetof(s.Compare), unsafe.Sizeof(s.Compare))
+		fmt.Fprintf(&b, "field compare_swap_args swap %d %d\n", unsafe.Offsetof(s.Swap), unsafe.Sizeof(s.Swap))
+	}
+	{
+		var s RegionToken
+		fmt.Fprintf(&b, "struct region_token %d\n", unsafe.Sizeof(s))
+		fmt.Fprintf(&b, "field region_token key %d %d\n", unsafe.Offsetof(s.Key), unsafe.Sizeof(s.Key))
+		fmt.Fprintf(&b, "field region_token region %d %d\n", unsafe.Offsetof(s.Region), unsafe.Sizeof(s.Region))
+		fmt.Fprintf(&b, "field region_token epoch %d %d\n", unsafe.Offsetof(s.Epoch), unsafe.Sizeof(s.Epoch))
 	}
 	{
 		var s Completion

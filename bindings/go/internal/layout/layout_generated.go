@@ -6,7 +6,7 @@ package layout
 const (
 	ABIMajor        = 1
 	ABIMinor        = 0
-	Hash     uint64 = 0x34b296cf4a5db0a0
+	Hash     uint64 = 0x7df23d06f63f9d2a
 )
 
 const (
@@ -43,6 +43,15 @@ const (
 	OpCancel       = 8  // cancels the request of this channel whose tag is args.cancel.tag
 	OpSessionOpen  = 9  // opens a session; handle is the peer of its reads, or 0; value is the session handle
 	OpSessionClose = 10 // ends the session named by handle; crc is that of what its reads delivered, value how many bytes
+	OpRegionExpose = 11 // lets token holders reach a part of the arena; writes struct region_token into the buffer; value is the region's handle
+	OpRegionRevoke = 12 // ends the region named by handle; once it completes, nobody reaches those bytes by its token
+	OpRegionOpen   = 13 // takes the struct region_token in the buffer; handle is the peer whose engine exposed it, or 0 for this engine; value is the handle for the operations below
+	OpRegionClose  = 14 // gives a handle of REGION_OPEN back
+	OpRegionRead   = 15 // bytes of a region into the buffer
+	OpRegionWrite  = 16 // the buffer's bytes into a region
+	OpFetchAdd     = 17 // adds to an aligned u64 of a region; value is what it was
+	OpCompareSwap  = 18 // replaces an aligned u64 of a region where it is as expected; value is what it was
+	OpFlush        = 19 // completes when every write to the region that this client asked for earlier is visible to its owner
 )
 
 // Bits of request.flags.
@@ -71,6 +80,18 @@ const (
 // Bits of session_close_args.flags.
 const (
 	SessionFlagCRC = 1 // crc is given: the engine compares it with its own
+)
+
+// Bits of region_expose_args.rights.
+const (
+	RegionRightRead   = 1 // REGION_READ
+	RegionRightWrite  = 2 // REGION_WRITE
+	RegionRightAtomic = 4 // FETCH_ADD, COMPARE_SWAP
+)
+
+// Bits of capabilities.features.
+const (
+	FeatureRegions = 1 // REGION_EXPOSE and what belongs to it
 )
 
 // request.priority.
@@ -301,11 +322,11 @@ type Request struct {
 	Priority   uint8     // priority
 	Reserved   uint8     // zero
 	Tag        uint64    // the client's own; comes back in the completion
-	Handle     uint64    // index in the low 32 bits, generation in the high 32: a peer or a session; 0 = none
+	Handle     uint64    // index in the low 32 bits, generation in the high 32: a peer, a session or a region; 0 = none
 	DeadlineNS uint64    // CLOCK_MONOTONIC; 0 = the engine's default
 	BufferPage uint32    // start of the buffer in the arena, in ARENA_PAGE units
 	Length     uint32    // bytes of the buffer that the request may use
-	Args       [24]uint8 // by op: object_args, cancel_args, ping_args, session_open_args or session_close_args, else zero
+	Args       [24]uint8 // by op: object_args, cancel_args, ping_args, session_open_args, session_close_args, region_expose_args, region_args, fetch_add_args or compare_swap_args, else zero
 }
 
 // Size and offsets of Request, in bytes.
@@ -401,6 +422,81 @@ const (
 	OffSessionCloseArgsReserved  = 16
 )
 
+// RegionExposeArgs: request.args of REGION_EXPOSE.
+type RegionExposeArgs struct {
+	Offset     uint64 // of the region's first byte, from the start of the arena
+	Length     uint64 // bytes, 1 and up
+	Rights     uint32 // region_right, one at least
+	LifetimeMs uint32 // until it expires; 0 = the engine's default
+}
+
+// Size and offsets of RegionExposeArgs, in bytes.
+const (
+	RegionExposeArgsSize          = 24
+	OffRegionExposeArgsOffset     = 0
+	OffRegionExposeArgsLength     = 8
+	OffRegionExposeArgsRights     = 16
+	OffRegionExposeArgsLifetimeMs = 20
+)
+
+// RegionArgs: request.args of REGION_READ and REGION_WRITE.
+type RegionArgs struct {
+	Offset   uint64    // of the first byte, from the start of the region
+	Reserved [2]uint64 // zero
+}
+
+// Size and offsets of RegionArgs, in bytes.
+const (
+	RegionArgsSize        = 24
+	OffRegionArgsOffset   = 0
+	OffRegionArgsReserved = 8
+)
+
+// FetchAddArgs: request.args of FETCH_ADD.
+type FetchAddArgs struct {
+	Offset   uint64 // of the word, from the start of the region
+	Add      uint64 // modulo 2^64
+	Reserved uint64 // zero
+}
+
+// Size and offsets of FetchAddArgs, in bytes.
+const (
+	FetchAddArgsSize        = 24
+	OffFetchAddArgsOffset   = 0
+	OffFetchAddArgsAdd      = 8
+	OffFetchAddArgsReserved = 16
+)
+
+// CompareSwapArgs: request.args of COMPARE_SWAP.
+type CompareSwapArgs struct {
+	Offset  uint64 // of the word, from the start of the region
+	Compare uint64 // what it must be
+	Swap    uint64 // what it becomes
+}
+
+// Size and offsets of CompareSwapArgs, in bytes.
+const (
+	CompareSwapArgsSize       = 24
+	OffCompareSwapArgsOffset  = 0
+	OffCompareSwapArgsCompare = 8
+	OffCompareSwapArgsSwap    = 16
+)
+
+// RegionToken: What REGION_EXPOSE writes, and whoever may use the region must know. What it allows is known to the engine that made it.
+type RegionToken struct {
+	Key    [16]uint8 // random; whoever has it may do what the region allows
+	Region uint64    // the region's handle
+	Epoch  uint64    // of the engine that made it
+}
+
+// Size and offsets of RegionToken, in bytes.
+const (
+	RegionTokenSize      = 32
+	OffRegionTokenKey    = 0
+	OffRegionTokenRegion = 16
+	OffRegionTokenEpoch  = 24
+)
+
 // Completion: A slot of the completion ring.
 type Completion struct {
 	Lap    uint32 // position / completion depth + 1, modulo 2^32; stored last
@@ -409,7 +505,7 @@ type Completion struct {
 	Tag    uint64 // of the request
 	Bytes  uint32 // written to the buffer
 	CRC    uint32 // CRC32C of those bytes
-	Value  uint64 // by op: object size, handle, or time
+	Value  uint64 // by op: object size, handle, time, or what a word was
 }
 
 // Size and offsets of Completion, in bytes.
@@ -455,7 +551,7 @@ const (
 type Capabilities struct {
 	ABIMajor         uint32
 	ABIMinor         uint32
-	Features         uint64 // operations and options, as feature bits
+	Features         uint64 // feature
 	MaxTransfer      uint64 // largest length of one request, in bytes
 	MaxSessions      uint64 // that may be open at once
 	ActiveSessions   uint64 // of all clients
