@@ -90,18 +90,18 @@ TEST_CASE_FIXTURE(Fixture, "offset and length are held within the region, at eve
   CHECK(status(0, 4096) == Status::ok);
   CHECK(status(4095, 1) == Status::ok);
   CHECK(status(4096, 0) == Status::ok);
-  for (const auto& [offset, length] : {std::pair{std::uint64_t{0}, std::uint64_t{4097}},
-                                       {4095, 2},
-                                       {4096, 1},
-                                       {4097, 0},
-                                       {1, kMost},
-                                       {kMost, 1},
-                                       {kMost, kMost},
-                                       {kMost - 4095, 4096},
-                                       {4096, kMost}}) {
-    CAPTURE(offset);
-    CAPTURE(length);
-    CHECK(status(offset, length) == Status::region_out_of_range);
+  for (const auto& part : {std::pair{std::uint64_t{0}, std::uint64_t{4097}},
+                           {4095, 2},
+                           {4096, 1},
+                           {4097, 0},
+                           {1, kMost},
+                           {kMost, 1},
+                           {kMost, kMost},
+                           {kMost - 4095, 4096},
+                           {4096, kMost}}) {
+    CAPTURE(part.first);
+    CAPTURE(part.second);
+    CHECK(status(part.first, part.second) == Status::region_out_of_range);
   }
 }
 
