@@ -30,8 +30,8 @@ start_gateway() { # LOG TRANSPORT
 }
 
 # soft-RoCE gives a link up when a busy machine keeps it waiting for half a second: then once more.
-conformance() {
-  "$build/tests/unit/transport/unit_verbs" --no-colors || "$build/tests/unit/transport/unit_verbs" --no-colors
+conformance() { # PROGRAM
+  "$build/tests/unit/$1" --no-colors || "$build/tests/unit/$1" --no-colors
 }
 
 engines_are_joined() {
@@ -74,7 +74,8 @@ auto_takes_tcp_beside_it() {
 }
 
 uname -r
-check 'the conformance suite over verbs' conformance
+check 'the conformance suite over verbs' conformance transport/unit_verbs
+check 'the conformance suite of regions over verbs' conformance peer/unit_verbs_regions
 check 'two engines join over verbs' engines_are_joined
 check 'every object reads right over verbs' read_right "$work/gateway.sock" 8
 check 'capabilities say real RDMA' capabilities_say_rdma

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Real RDMA verbs in guests: checks.sh runs in one, then pair_gateway.sh and pair_storage.sh in two that a wire joins. The
-# results are brought back to build/vm/results. RDE_VM_ONLY=one|pair runs a half. Prints a line for each check, and `N passed, N failed`. Exit codes: 0 good, 1 a check failed, 77 no guest can be had
-# on this machine (why is on stdout). The programs and unit tests are built already.
+# Real RDMA verbs in guests: checks.sh runs in one, then pair_gateway.sh and pair_storage.sh in two that a wire joins.
+# The results are brought back to build/vm/results. RDE_VM_ONLY=one|pair runs a half. Prints a line for each check, and
+# `N passed, N failed`. Exit codes: 0 good, 1 a check failed, 77 no guest can be had on this machine (why is on stdout).
+# The programs and unit tests are built already.
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/dev/common.sh"
 # shellcheck source=/dev/null
 . "$dev/packages.sh"
@@ -19,7 +20,7 @@ if ! why=$(guest_build 2>&1); then
   echo "SKIPPED: no guest can be built: $(tail -n 1 <<<"$why")"
   exit 77
 fi
-if [ ! -x "$unit/tests/unit/transport/unit_verbs" ]; then
+if [ ! -x "$unit/tests/unit/transport/unit_verbs" ] || [ ! -x "$unit/tests/unit/peer/unit_verbs_regions" ]; then
   echo "SKIPPED: this build has no verbs (libibverbs-dev, librdmacm-dev)"
   exit 77
 fi

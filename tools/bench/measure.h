@@ -22,9 +22,10 @@ namespace rde::tools {
 class Bench;
 
 struct Aim {
-  enum Kind { none, ratio_at_most, ratio_at_least, value_at_most, value_at_least, p99_at_most };
+  enum Kind { none, ratio_at_most, ratio_at_least, value_at_most, value_at_least, p99_at_most, ahead };
   Kind kind = none;
   double value = 0;
+  std::string_view ours = {};  // ahead: the measure of this run that must be better, in median and 99th percentile
 };
 
 // Samples of one round, in the unit of the measure. Without a reference there is no ratio.

@@ -12,6 +12,7 @@ extern const MeasureSpec kNopRttGoParked;
 extern const MeasureSpec kNopRttGoBusy;
 extern const MeasureSpec kNopRttC;
 extern const MeasureSpec kPing4k;
+extern const MeasureSpec kPing4kRate;
 extern const MeasureSpec kNopRateD1;
 extern const MeasureSpec kNopRateD8;
 extern const MeasureSpec kNopRateD64;

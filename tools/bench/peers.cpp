@@ -46,12 +46,19 @@ class PeerMeasure final : public Measure {
   Peer peer_;
 };
 
+// What does the same by rings.
+std::string_view ours(const Peer& peer) {
+  const bool is_small = peer.size == "64";
+  if (peer.rate) return is_small ? "nop_rate_d64" : "ping_4k_rate";
+  return is_small ? "nop_rtt_cpp" : "ping_4k";
+}
+
 MeasureSpec spec(std::string_view name, std::string_view what, Peer peer) {
   return {.name = name,
           .unit = peer.rate ? "op/s" : "ns",
           .what = what,
           .better = peer.rate ? Better::higher : Better::lower,
-          .aim = {},
+          .aim = {.kind = Aim::ahead, .ours = ours(peer)},
           .make = [peer](Bench& bench) { return std::make_unique<PeerMeasure>(bench, peer); }};
 }
 

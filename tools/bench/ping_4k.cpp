@@ -1,27 +1,21 @@
 // ping_4k: a PING with 4 KiB: the client fills the buffer, the engine reads every line of it and answers its CRC.
+// ping_4k_rate: as many a second as there are with 64 outstanding.
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "base/crc32c.h"
 #include "bench/bench.h"
 #include "bench/measures.h"
+#include "bench/ping_stream.h"
 #include "bench/round_trips.h"
+#include "bench/stream_rate.h"
 
 namespace rde::tools {
 namespace {
 
-constexpr std::uint32_t kBytes = 4096;
-
 class Ping4k final : public Measure {
  public:
-  explicit Ping4k(Bench& bench) : bench_(bench) {
-    std::array<std::byte, kBytes> page;
-    for (std::size_t i = 0; i < crcs_.size(); ++i) {
-      page.fill(std::byte(i));
-      crcs_[i] = crc32c(page);
-    }
-  }
+  explicit Ping4k(Bench& bench) : bench_(bench), crcs_(crcs_of_filled_pages()) {}
 
   Result<Round> round(Nanoseconds length) override {
     Round round;
@@ -31,7 +25,7 @@ class Ping4k final : public Measure {
     if (!trips_) {
       auto attached = RoundTrips::attach((*engine)->socket());
       if (!attached) return attached.error();
-      buffer_ = attached->client().allocate(kBytes);
+      buffer_ = attached->client().allocate(kPingBytes);
       if (!buffer_) return Error{Status::out_of_buffers, "no buffer of 4 KiB"};
       trips_.emplace(std::move(*attached));
     }
@@ -49,7 +43,7 @@ class Ping4k final : public Measure {
     filled_ = true;
     ++value_;
     std::ranges::fill(buffer_->bytes, std::byte{value_});
-    return {.op = RDE_OP_PING, .buffer_page = buffer_->page, .length = kBytes};
+    return {.op = RDE_OP_PING, .buffer_page = buffer_->page, .length = kPingBytes};
   }
 
   Bench& bench_;
@@ -69,5 +63,11 @@ const MeasureSpec kPing4k{.name = "ping_4k",
                           .better = Better::lower,
                           .aim = {},
                           .make = [](Bench& bench) { return std::make_unique<Ping4k>(bench); }};
+const MeasureSpec kPing4kRate{.name = "ping_4k_rate",
+                              .unit = "op/s",
+                              .what = "the same as operations per second, 64 outstanding",
+                              .better = Better::higher,
+                              .aim = {},
+                              .make = [](Bench& bench) { return std::make_unique<StreamRate<PingStream>>(bench, 64); }};
 
 }  // namespace rde::tools

@@ -1,5 +1,6 @@
 #include "bench/report.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <iomanip>
 
@@ -20,6 +21,8 @@ std::optional<bool> reaches(const Aim& aim, const Summary& summary, std::optiona
       return summary.median >= aim.value;
     case Aim::p99_at_most:
       return summary.p99 <= aim.value;
+    case Aim::ahead:
+      return std::nullopt;  // compare() knows
   }
   return std::nullopt;
 }
@@ -96,8 +99,28 @@ std::string aim_text(const Aim& aim) {
       return "median >= " + ratio_text(aim.value);
     case Aim::p99_at_most:
       return "p99 <= " + ratio_text(aim.value);
+    case Aim::ahead:
+      return std::string(aim.ours) + " ahead";
   }
   return {};
+}
+
+void compare(std::vector<Outcome>& outcomes) {
+  for (auto& theirs : outcomes) {
+    const Aim& aim = theirs.spec->aim;
+    if (aim.kind != Aim::ahead || theirs.summary.n == 0) continue;
+    const auto ours = std::ranges::find_if(outcomes, [&](const Outcome& outcome) {
+      return outcome.spec->name == aim.ours && outcome.placement == theirs.placement && outcome.summary.n != 0;
+    });
+    if (ours == outcomes.end()) {
+      add_note(theirs, "no verdict: " + std::string(aim.ours) + " was not measured beside it");
+      continue;
+    }
+    const auto better = [&](double mine, double other) {
+      return theirs.spec->better == Better::lower ? mine < other : mine > other;
+    };
+    theirs.ok = better(ours->summary.median, theirs.summary.median) && better(ours->summary.p99, theirs.summary.p99);
+  }
 }
 
 nlohmann::ordered_json to_json(const Outcome& outcome) {

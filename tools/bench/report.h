@@ -28,6 +28,8 @@ struct Outcome {
 };
 
 Outcome judge(const MeasureSpec& spec, std::string placement, const std::vector<Round>& rounds);
+// Gives the verdicts that need another measure of the run: Aim::ahead.
+void compare(std::vector<Outcome>& outcomes);
 // Beside what it says already.
 void add_note(Outcome& outcome, const std::string& text);
 // One that was not measured.

@@ -92,6 +92,7 @@ std::vector<Outcome> run_rounds(Bench& bench, const std::vector<const MeasureSpe
   }
   std::vector<Outcome> outcomes;
   for (const auto& entry : running) add_outcomes(outcomes, bench, entry);
+  compare(outcomes);
   return outcomes;
 }
 

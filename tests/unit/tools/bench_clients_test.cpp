@@ -13,6 +13,7 @@
 
 #include "bench/door_client.h"
 #include "bench/nops.h"
+#include "bench/ping_stream.h"
 #include "bench/placement.h"
 #include "bench/producers.h"
 #include "test_engine.h"
@@ -122,4 +123,15 @@ TEST_CASE("a refused NOP ends a rate, with one client and with many threads") {
   auto producers = Producers::attach(engine.socket(), 2, 8);
   REQUIRE(producers);
   CHECK(producers->rate(5 * kMillisecond, choose_placement().client).error().status == Status::draining);
+}
+
+TEST_CASE("PINGs are answered with the CRC of the bytes that each of them carries") {
+  const test::TemporaryFolder folder;
+  test::TestEngine engine(folder.file("engine"));
+  engine.start();
+  auto pings = PingStream::attach(engine.socket(), 8);
+  REQUIRE(pings);
+  const auto rate = pings->rate(5 * kMillisecond);
+  REQUIRE_MESSAGE(rate, rate.error().text);
+  CHECK_FALSE(rate->samples.empty());
 }

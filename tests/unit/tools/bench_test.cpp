@@ -62,6 +62,24 @@ TEST_CASE("an aim is reached or missed in the direction that it says") {
   CHECK_FALSE(judge(spec_with({}), "", rounds).ok.has_value());
 }
 
+TEST_CASE("ours is ahead where it is better in median and in the ninety-ninth of a hundred, of the same placement") {
+  const auto ours = spec_with({}, Better::lower);
+  auto peer = spec_with({.kind = Aim::ahead, .ours = "sample"}, Better::lower);
+  peer.name = "peer";
+  const auto verdict = [&](std::vector<double> mine, std::vector<double> theirs, const char* where = "near") {
+    std::vector<Outcome> outcomes{judge(peer, "near", {{std::move(theirs), {}}}),
+                                  judge(ours, where, {{std::move(mine), {}}})};
+    compare(outcomes);
+    CHECK((outcomes[0].ok.has_value() || outcomes[0].note.find("sample was not measured") != std::string::npos));
+    return outcomes[0].ok;
+  };
+  CHECK(verdict({100, 110}, {200, 210}) == true);
+  CHECK(verdict({200, 210}, {100, 110}) == false);
+  CHECK(verdict({100, 100, 900}, {200, 200, 200}) == false);  // ahead in the median alone
+  CHECK_FALSE(verdict({100}, {200}, "far").has_value());
+  CHECK(judge(peer, "near", {{{1}, {}}}).ok.has_value() == false);
+}
+
 TEST_CASE("a measure is one JSON object with exactly the agreed keys") {
   const auto spec = spec_with({Aim::ratio_at_most, 1.6});
   const auto json = to_json(judge(spec, "two cores", {{{150, 160, 170}, {100}}}));
