@@ -107,6 +107,7 @@ Result<PeerHub::Entry*> PeerHub::entry_for(const SocketAddress& where) {
   vacant->generation = std::max(1U, vacant->generation + 1);
   vacant->is_static = false;
   vacant->opens = 0;
+  vacant->small_until = 0;
   vacant->peer = std::make_unique<RemotePeer>(static_cast<PeerHost&>(*this), Handle{index, vacant->generation}, where);
   return vacant;
 }

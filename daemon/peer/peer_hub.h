@@ -118,6 +118,7 @@ class PeerHub final : private PeerHost {
     std::uint32_t generation = 0;
     bool is_static = false;
     std::uint32_t opens = 0;
+    Nanoseconds small_until = 0;  // large reads that begin before have small ones beside them
     std::unique_ptr<RemotePeer> peer;
     std::vector<OpenObserver*> waiting;
   };

@@ -15,6 +15,8 @@ void PeerHub::submit(Handle peer, ObjectJob& job, Memory& memory) {
   }
   ReadTask& task = tasks_.reads.take();
   task.begin(job, memory, status == Status::ok ? entry->peer.get() : nullptr, sizes_for(entry));
+  const bool is_small_read = job.kind == ObjectJob::Kind::read && !task.is_large();
+  if (status == Status::ok && is_small_read) entry->small_until = now_ + options_.small_is_recent;
   admit(task, status);
 }
 
@@ -27,7 +29,9 @@ void PeerHub::submit(Handle peer, RegionJob& job, Memory& memory) {
 }
 
 SliceSizes PeerHub::sizes_for(const Entry* entry) const {
-  const std::uint32_t slice = entry == nullptr ? options_.slice : std::min(options_.slice, entry->peer->max_length());
+  if (entry == nullptr) return {.slice = options_.slice, .small_read = options_.small_read};
+  const std::uint32_t wanted = now_ < entry->small_until ? options_.slice_beside_small : options_.slice;
+  const std::uint32_t slice = std::min(wanted, entry->peer->max_length());
   return {.slice = slice, .small_read = std::min(options_.small_read, slice)};
 }
 

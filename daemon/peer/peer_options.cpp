@@ -21,6 +21,7 @@ Result<void> check(const PeerOptions& options) {
   const Field fields[] = {
       {"psk (bytes of the key)", options.psk.size(), 0, 1024},
       {"slice", options.slice, 256 << 10, 1 << 20},
+      {"slice_beside_small", options.slice_beside_small, 128 << 10, options.slice},
       {"slices_in_flight", options.slices_in_flight, 2, 4},
       {"small_read", options.small_read, 4096, options.slice},
       {"requests_in_flight", options.requests_in_flight, 8, wire::kMaxCredits},

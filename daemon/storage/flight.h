@@ -20,7 +20,7 @@ namespace rde {
 // Sizes, with the reasons.
 constexpr std::uint32_t kSlice = 128 * 1024;       // a part of a read: fits the L2 cache, for its CRC32C
 constexpr std::uint32_t kWindow = 4;               // slices of one flight under way
-constexpr std::uint32_t kRoundBytes = 512 * 1024;  // started at once: what a small read may have to wait for
+constexpr std::uint32_t kRoundBytes = 256 * 1024;  // started at once: what a small read may have to wait for
 constexpr std::uint32_t kVerifyLimit = 4 << 20;    // up to here, a range waits until its needle is verified
 constexpr unsigned kVerifiers = 2;                 // needles verified at the same time by one reader
 constexpr std::size_t kMaxBackground = 16;         // needles that wait to be verified though no job waits for it

@@ -89,8 +89,8 @@ void StorageReader::on_idle(Flight& flight) {
 }
 
 void StorageReader::issue_slices() {
-  const unsigned foreground = issue(0, kRoundBytes);
-  issue(1, foreground == 0 ? kRoundBytes : 1);  // bulk yields, but does not starve
+  const unsigned foreground = issue(0, may_issue_);
+  issue(1, foreground == 0 ? may_issue_ : 1);  // bulk yields, but does not starve
 }
 
 // Starts slices of the list's flights in turn, until the budget is used up. Answers how many.
@@ -107,6 +107,7 @@ unsigned StorageReader::issue(unsigned bulk, std::uint64_t budget) {
     ++count;
     if (flight.issued < flight.length && flight.outstanding < kWindow) list.push(flight);
   }
+  may_issue_ -= std::min(may_issue_, bytes);
   return count;
 }
 

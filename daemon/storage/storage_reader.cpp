@@ -95,6 +95,7 @@ unsigned StorageReader::progress() {
     look_at_deadlines();
   }
   retry_parked();
+  may_issue_ = kRoundBytes;
   for (unsigned round = 0; round < kMaxRounds; ++round) {
     start_ready();
     issue_slices();

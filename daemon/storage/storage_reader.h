@@ -131,6 +131,7 @@ class StorageReader final : public ObjectSource {
   std::unique_ptr<std::byte[]> scratch_;
   std::vector<std::byte*> free_scratch_;
   std::uint32_t in_flight_ = 0;  // reads between push and reap
+  std::uint64_t may_issue_ = 0;  // bytes of slices that this progress() may still start
   Nanoseconds sweep_at_ = 0;     // next look at deadlines
   Nanoseconds warn_at_ = 0;      // next warning at the earliest
 };

@@ -25,6 +25,27 @@ TEST_CASE("a large read keeps no more slices in flight than it may") {
   CHECK(engines.source.seen.size() == 8);
 }
 
+TEST_CASE("large reads go in smaller slices while there are small reads beside them") {
+  std::deque<TestJob> jobs(3);  // outlive the engines
+  Engines engines;
+  engines.source.put(7, 1, pattern(4 << 20, 1));
+  engines.source.put(7, 2, pattern(4096, 2));
+  engines.join();
+  const auto slices_of_large = [&](TestJob& job) {
+    engines.source.seen.clear();
+    engines.read(job, 1, 4 << 20);
+    engines.until([&] { return job.done == 1; });
+    CHECK(job.status == Status::ok);
+    return engines.source.seen.size();
+  };
+  TestJob small;
+  engines.read(small, 2, 4096);
+  engines.until([&] { return small.done == 1; });
+  CHECK(slices_of_large(jobs[0]) == 16);
+  engines.pass(PeerOptions{}.small_is_recent);
+  CHECK(slices_of_large(jobs[1]) == 4);
+}
+
 TEST_CASE("a small read does not wait behind large ones") {
   std::deque<TestJob> large(4);  // outlive the engines
   Engines engines;

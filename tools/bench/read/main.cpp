@@ -40,11 +40,12 @@ Result<nlohmann::json> measure(Requester& requester, const Options& options) {
     if (!samples) return samples.error();
     return nlohmann::json{{"samples", *samples}};
   }
-  if (auto warmed = requester.stream(plan, warm, false); !warmed) return warmed.error();
-  auto alone = requester.stream(plan, options.beside ? time / 2 : time, false);
+  if (auto warmed = requester.stream(plan, warm, Requester::Probe::none); !warmed) return warmed.error();
+  auto alone = requester.stream(plan, options.beside ? time / 2 : time,
+                                options.beside ? Requester::Probe::seldom : Requester::Probe::none);
   if (!alone) return alone.error();
   if (!options.beside) return nlohmann::json{{"samples", alone->stream}};
-  auto beside = requester.stream(plan, time, true);
+  auto beside = requester.stream(plan, time, Requester::Probe::always);
   if (!beside) return beside.error();
   return nlohmann::json{{"alone", alone->stream}, {"stream", beside->stream}, {"probe", beside->probe}};
 }

@@ -11,6 +11,7 @@ constexpr Nanoseconds kConnect = 20 * kSecond;
 constexpr Nanoseconds kDeadline = 20 * kSecond;
 constexpr std::uint64_t kBuffers = std::uint64_t{64} << 20;
 constexpr std::uint32_t kProbe = 4096;
+constexpr Nanoseconds kSeldom = 5 * kMillisecond;
 
 double microseconds(Nanoseconds time) { return static_cast<double>(time) / 1e3; }
 
@@ -117,7 +118,7 @@ Result<std::vector<double>> Requester::latencies(const ReadPlan& plan, Nanosecon
   return samples;
 }
 
-Result<Requester::Pace> Requester::stream(const ReadPlan& plan, Nanoseconds time, bool probe) {
+Result<Requester::Pace> Requester::stream(const ReadPlan& plan, Nanoseconds time, Probe probe) {
   Pace pace;
   std::deque<Job> jobs;
   std::vector<Job*> all;
@@ -125,7 +126,9 @@ Result<Requester::Pace> Requester::stream(const ReadPlan& plan, Nanoseconds time
     all.push_back(&jobs.emplace_back(buffers_->bytes().subspan(std::uint64_t{i} * plan.length, plan.length)));
   }
   Job small(buffers_->bytes().last(kProbe));
-  if (probe) all.push_back(&small);
+  if (probe != Probe::none) all.push_back(&small);
+  const Nanoseconds pause = probe == Probe::seldom ? kSeldom : 0;
+  Nanoseconds probe_at = 0;
   ReadPlan probe_plan = plan;
   probe_plan.length = kProbe;
   std::uint64_t offset = 0, bytes = 0;
@@ -141,9 +144,10 @@ Result<Requester::Pace> Requester::stream(const ReadPlan& plan, Nanoseconds time
       submit(job, plan, offset, true);
       offset = offset + 2 * std::uint64_t{plan.length} <= plan.object_size ? offset + plan.length : 0;
     }
-    if (!probe || !small.is_done || (failed = failed || small.failure())) continue;
+    if (probe == Probe::none || now < probe_at || !small.is_done || (failed = failed || small.failure())) continue;
     if (small.took != 0) pace.probe.push_back(microseconds(small.took));
     submit(small, probe_plan, offset, false);
+    probe_at = now + pause;
   }
   pace.stream.push_back(static_cast<double>(bytes) / (1 << 20) * 1e9 / static_cast<double>(now - start));
   if (auto ended = wait_for(all); !ended) return ended.error();

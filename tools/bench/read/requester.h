@@ -35,8 +35,13 @@ class Requester {
     std::vector<double> stream;  // MiB a second: one figure for the whole time
     std::vector<double> probe;   // microseconds of each 4 KiB read beside it
   };
-  // Reads the object in order, again and again; with `probe`, 4 KiB reads go on beside it, one at a time.
-  Result<Pace> stream(const ReadPlan& plan, Nanoseconds time, bool probe);
+  // Reads the object in order, again and again, beside 4 KiB reads, or not.
+  enum class Probe : std::uint8_t {
+    none,
+    seldom,  // one each 5 ms: too few to cost the stream anything, enough for the engine to slice it as beside others
+    always,  // one after another
+  };
+  Result<Pace> stream(const ReadPlan& plan, Nanoseconds time, Probe probe);
   // One read after another: microseconds each.
   Result<std::vector<double>> latencies(const ReadPlan& plan, Nanoseconds time);
 
