@@ -90,6 +90,17 @@ func refused(err error) bool {
 	}
 }
 
+// ended says of a failed revoke that the engine knows no such region, or that there is no engine any more. After any other error, also
+// one of resources, somebody may still write to the memory.
+func ended(err error) bool {
+	for _, status := range []Status{StatusStaleHandle, StatusInvalidHandle, StatusEngineGone, StatusEngineBroken} {
+		if errors.Is(err, status) {
+			return true
+		}
+	}
+	return errors.Is(err, ErrDetached)
+}
+
 // Token is what others need.
 func (e *ExposedRegion) Token() RegionToken { return e.token }
 
@@ -101,7 +112,7 @@ func (e *ExposedRegion) Bytes() []byte {
 }
 
 // Revoke ends the region: when it returns without an error nobody reaches its memory any more, and that is given back. After an error
-// of time it can be called again; after the first success it does nothing.
+// of time or of resources it can be called again; after the first success it does nothing.
 func (e *ExposedRegion) Revoke(ctx context.Context) error {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -111,7 +122,7 @@ func (e *ExposedRegion) Revoke(ctx context.Context) error {
 	c := e.client
 	r := layout.Request{Op: layout.OpRegionRevoke, Handle: e.handle, DeadlineNS: c.deadline(ctx)}
 	_, err := c.do(ctx, "revoke region", &r, noBlock)
-	if err != nil && !refused(err) {
+	if err != nil && !ended(err) {
 		return err
 	}
 	e.bytes = nil

@@ -48,11 +48,17 @@ void op_region_expose(Shard& shard, EngineChannel& channel, const rde_request& r
 void op_region_revoke(Shard& shard, EngineChannel& channel, const rde_request& request) {
   if (!no_args(request)) return shard.complete_st(channel, request.tag, Status::reserved_not_zero);
   const Handle region = Handle::from(request.handle);
-  Operation* operation = shard.begin_st(channel, request);
-  if (operation == nullptr) return;
-  const Status status = shard.regions_st().close(region, channel.client().number(), RegionEnd::revoked);
-  if (status != Status::ok) return shard.end_st(*operation, status, 0, 0, 0, 0);
-  shard.end_revoke_st(*operation);
+  ClientState& client = channel.client();
+  // Closed before anything can refuse the request: whatever the answer, nobody begins a new copy.
+  Status status = shard.regions_st().close(region, client.number(), RegionEnd::revoked);
+  // Revoked before, and its answer came early, at a deadline: this one waits for the same copies.
+  if (status == Status::stale_handle && client.exposed.contains(request.handle)) status = Status::ok;
+  if (status != Status::ok) return shard.complete_st(channel, request.tag, status);
+  if (!shard.regions_st().is_pinned(region)) {
+    shard.forget_region_st(client, region);
+    return shard.complete_st(channel, request.tag, Status::ok);
+  }
+  if (Operation* operation = shard.begin_st(channel, request)) shard.end_revoke_st(*operation);
 }
 
 }  // namespace rde

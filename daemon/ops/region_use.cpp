@@ -19,7 +19,9 @@ void RegionUseRequest::do_now() {
   ShortJob job;
   describe(job);
   channel_.client().charge(static_cast<std::uint32_t>(buffer.size()) / kBytesAsOneRequest);
-  regions::carry_out(shard_.regions_st(), job, now_ns());
+  const Nanoseconds now = now_ns();
+  if (request_.deadline_ns != 0 && now >= request_.deadline_ns) return refuse(Status::deadline_exceeded);
+  regions::carry_out(shard_.regions_st(), job, now);
   const bool moved = job.status == Status::ok && job.is_transfer();
   shard_.complete_st(channel_, request_.tag, job.status, 0, moved ? request_.length : 0, 0, job.value);
 }

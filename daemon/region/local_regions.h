@@ -16,16 +16,30 @@ class LocalRegions {
  public:
   explicit LocalRegions(RegionTable& table) : table_(table) {}
 
-  void submit(RegionJob& job) { waiting_.push_back({.job = &job}); }
-  // Ends with status cancelled; what was copied stays.
-  void cancel(RegionJob& job) {
-    for (Entry& entry : waiting_) entry.is_cancelled |= entry.job == &job;
+  void submit(RegionJob& job) {
+    job.is_cancelled = false;
+    waiting_.push_back({.job = &job});
   }
+  // Ends with status cancelled when its turn comes; what was copied stays.
+  static void cancel(RegionJob& job) { job.is_cancelled = true; }
   [[nodiscard]] bool busy() const { return !waiting_.empty(); }
 
-  // One step of one job, and the end of those that were cancelled. Answers how much it did.
+  // One step of one job; what was cancelled and stands before it ends first. Answers how much it did.
   unsigned progress(Nanoseconds now) {
-    if (waiting_.empty()) return 0;
+    unsigned ended = 0;
+    for (; ended < kEndsAtOnce && !waiting_.empty() && waiting_.front().job->is_cancelled; ++ended) take_turn(now);
+    if (waiting_.empty()) return ended;
+    take_turn(now);
+    return ended + 1;
+  }
+
+ private:
+  struct Entry {
+    RegionJob* job = nullptr;
+    std::size_t done = 0;  // bytes of a transfer
+  };
+
+  void take_turn(Nanoseconds now) {
     Entry entry = waiting_.front();
     waiting_.pop_front();
     if (step(entry, now)) {
@@ -33,20 +47,12 @@ class LocalRegions {
     } else {
       entry.job->on_done();
     }
-    return 1;
   }
-
- private:
-  struct Entry {
-    RegionJob* job = nullptr;
-    std::size_t done = 0;  // bytes of a transfer
-    bool is_cancelled = false;
-  };
 
   // True while there is more to do.
   bool step(Entry& entry, Nanoseconds now) {
     RegionJob& job = *entry.job;
-    if (entry.is_cancelled) {
+    if (job.is_cancelled) {
       job.status = Status::cancelled;
       return false;
     }

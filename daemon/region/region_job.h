@@ -21,6 +21,7 @@ class RegionJob : public Job {
   std::span<std::byte> buffer;
   std::uint64_t operand = 0;  // what is added, or what the word becomes
   std::uint64_t compare = 0;  // compare_swap: what it must be
+  bool is_cancelled = false;  // of a use inside the engine: LocalRegions ends it at its turn
 
   // Answer, valid in on_done; nothing says how much of a transfer that failed was done.
   std::uint64_t value = 0;  // fetch_add, compare_swap: what the word was

@@ -16,6 +16,7 @@ inline constexpr Nanoseconds kDefaultRegionLife = 300 * kSecond;
 inline constexpr Nanoseconds kLongestRegionLife = 86'400 * kSecond;
 // A copy of the engine holds up its polling core: one step of it is no more than a small request costs.
 inline constexpr std::uint32_t kRegionStep = 256 << 10;
+inline constexpr std::uint32_t kEndsAtOnce = 64;          // cancelled jobs inside the engine, ended in one turn
 inline constexpr std::uint32_t kRegionAtOnce = 64 << 10;  // up to here a transfer inside the engine is done at once
 static_assert(kRegionAtOnce <= kRegionStep);
 static_assert(kRestingRegions < kMostRegions);

@@ -69,7 +69,7 @@ RegionPin RegionTable::reject(Status status) {
 
 Status RegionTable::why_closed(const Record& record, const rde_region_token& token) {
   const std::lock_guard lock(mutex_);
-  const bool is_it = record.generation == Handle::from(token.region).generation &&
+  const bool is_it = record.generation != 0 && record.generation == Handle::from(token.region).generation &&
                      CRYPTO_memcmp(record.key.data(), token.key, record.key.size()) == 0;
   if (!is_it) return Status::region_not_found;
   return record.end == RegionEnd::expired ? Status::region_expired : Status::region_revoked;

@@ -76,6 +76,8 @@ class Shard {
   void answer_early_st(Operation& operation, Status status);
   // Regions (shard_regions.cpp). `expires` of the region that the client has exposed.
   void watch_region_st(ClientState& client, Handle region, Nanoseconds expires);
+  // The region is quiet: nothing more is known of it.
+  void forget_region_st(ClientState& client, Handle region);
   // Ends the kept REGION_REVOKE, whose region is closed, once nobody uses the region any more.
   void end_revoke_st(Operation& operation);
   // Hands a kept operation to whoever has the region; or, where it is done by this shard, to its local queue.
@@ -127,7 +129,6 @@ class Shard {
   void close_regions(ClientState& client);
   bool drop_quiet_regions(ClientState& client);
   void wait_for_regions();
-  void forget_region(ClientState& client, Handle region);
   void begin_flush(Operation& flush);
   // Clients (shard_clients.cpp).
   void cancel_operations(ClientState& client);

@@ -19,7 +19,7 @@ void Shard::watch_region_st(ClientState& client, Handle region, Nanoseconds expi
   region_expiries_.add(exposed, expires);
 }
 
-void Shard::forget_region(ClientState& client, Handle region) {
+void Shard::forget_region_st(ClientState& client, Handle region) {
   const auto found = client.exposed.find(region.value());
   if (found == client.exposed.end()) return;
   region_expiries_.remove(found->second);
@@ -30,7 +30,7 @@ void Shard::forget_region(ClientState& client, Handle region) {
 void Shard::expire_region(ExposedRegion& region) {
   regions_->close(region.handle, region.client->number(), RegionEnd::expired);
   if (regions_->is_pinned(region.handle)) return region_expiries_.add(region, now_ + kMillisecond);
-  forget_region(*region.client, region.handle);
+  forget_region_st(*region.client, region.handle);
 }
 
 void Shard::end_revoke_st(Operation& operation) { revokes_.push_back(&operation); }
@@ -45,7 +45,7 @@ bool Shard::end_revokes() {
     }
     revokes_[i] = revokes_.back();
     revokes_.pop_back();
-    forget_region(operation.channel->client(), region);
+    forget_region_st(operation.channel->client(), region);
     end_st(operation, Status::ok, 0, 0, 0, 0);
   }
   return true;

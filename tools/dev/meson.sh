@@ -4,6 +4,9 @@
 #   asan    clang++ with AddressSanitizer and UndefinedBehaviorSanitizer: also the build with the second compiler
 #   tsan    g++ with ThreadSanitizer
 
+# One cache for all checkouts: where it lies is in debug information alone.
+export CCACHE_NOHASHDIR=1
+
 cpp_programs='rdma-engine ring-bench ring-bench-c ring-bench-read ring-dump ring-load ring-top'
 
 programs_dir() { # VARIANT
@@ -19,11 +22,14 @@ configure() { # VARIANT
   # The sanitizers replace malloc themselves; shared objects then have symbols that only the program defines. Without
   # optimization they compile in half the time, which is more than the tests take longer.
   local -a sanitized=(-Db_lundef=false -Dmimalloc=disabled --buildtype=debug -Doptimization=0)
+  # Meson finds ccache by itself only for the compiler that it chose itself.
+  local ccache=
+  if command -v ccache >/dev/null; then ccache='ccache '; fi
   rm -rf "$dir"
   mkdir -p "$dir"
   case $1 in
     plain) meson setup "$dir" "$repo" ;;
-    asan) CC=clang CXX=clang++ meson setup "${sanitized[@]}" '-Db_sanitize=address,undefined' "$dir" "$repo" ;;
+    asan) CC="${ccache}clang" CXX="${ccache}clang++" meson setup "${sanitized[@]}" '-Db_sanitize=address,undefined' "$dir" "$repo" ;;
     tsan) meson setup "${sanitized[@]}" -Db_sanitize=thread "$dir" "$repo" ;;
   esac
 }

@@ -170,6 +170,49 @@ TEST_CASE_FIXTURE(Fixture, "a revoke waits for a copy that another shard has beg
   CHECK(next_completion(*owner).status == Status::ok);
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a revoke that was answered at its deadline is asked for again, and waits for the same copy") {
+  const auto exposed = expose(part_of());
+  rde_region_token token;
+  std::memcpy(&token, page.bytes.data(), sizeof token);
+  {
+    const auto pin = table().pin(token, RDE_REGION_RIGHT_WRITE, 0, 1, now_ns());
+    REQUIRE(pin.status() == Status::ok);
+    auto hasty = revoke_request(exposed);
+    hasty.deadline_ns = now_ns() + 5 * kMillisecond;
+    CHECK(ask(*owner, hasty).status == Status::deadline_exceeded);
+    REQUIRE(owner->channel(0).submit(revoke_request(exposed)));
+    REQUIRE(owner->channel(0).submit(nop_request(), 1));
+    CHECK(next_completion(*owner).user == 1);
+  }
+  // Both: the second half of the first, and the answer to the second.
+  const auto first = next_completion(*owner);
+  const auto second = next_completion(*owner);
+  CHECK((first.status == Status::ok || second.status == Status::ok));
+  CHECK(ask(*owner, revoke_request(exposed)).status == Status::stale_handle);
+}
+
+TEST_CASE("a revoke needs no room in the engine where nobody copies") {
+  Rig rig({.max_operations = 0});
+  const auto owner = rig.attach();
+  const auto part = *owner->allocate(4096);
+  const auto page = *owner->allocate(4096);
+  const auto exposed =
+      ask(*owner, expose_request(page, {.offset = arena_offset(part), .length = 4096, .rights = kAll}));
+  REQUIRE(exposed.status == Status::ok);
+  CHECK(ask(*owner, revoke_request(exposed.value)).status == Status::ok);
+  rig.on_shard([](Shard& shard, FakeIo&) { CHECK(shard.regions_st().live() == 0); });
+}
+
+TEST_CASE_FIXTURE(Fixture, "a short use of a region whose deadline has passed does nothing") {
+  expose(part_of());
+  const auto region = open().value;
+  auto late = fetch_add_request(region, 0, 1);
+  late.deadline_ns = 1;
+  CHECK(ask(*user, late).status == Status::deadline_exceeded);
+  CHECK(ask(*user, fetch_add_request(region, 0, 0)).value == 0);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a region that expires is gone, is counted, and can still be revoked") {
   const auto exposed = expose(part_of(kAll, 1));
   const auto region = open().value;

@@ -78,6 +78,8 @@ TEST_CASE_FIXTURE(Fixture, "a token of another engine, or for no record, names n
     auto other = token;
     other.region = region;
     CHECK(use(other) == Status::region_not_found);
+    std::ranges::fill(other.key, 0);  // what a record that was never used has
+    CHECK(use(other) == Status::region_not_found);
   }
 }
 
