@@ -136,10 +136,10 @@ TEST_CASE_TEMPLATE("bytes of every size are read from and written to a peer's re
     std::ranges::copy(bytes, from.begin());
     UseJob job;
     REQUIRE(regions.run(job, RegionJob::Kind::write, 5, from) == Status::ok);
-    CHECK(std::ranges::equal(bytes, regions.exposed.bytes().subspan(5, size)));
+    CHECK(same_bytes(bytes, regions.exposed.bytes().subspan(5, size)));
     CHECK(regions.exposed.bytes()[4] == std::byte{0});
     REQUIRE(regions.run(job, RegionJob::Kind::read, 5, to) == Status::ok);
-    CHECK(std::ranges::equal(bytes, to));
+    CHECK(same_bytes(bytes, to));
     std::ranges::fill(regions.exposed.bytes(), std::byte{0});
   }
   regions.clean();
@@ -175,7 +175,7 @@ TEST_CASE_TEMPLATE("a flush is answered after the writes before it are done", Pa
   regions.submit(flush, RegionJob::Kind::flush, 0);
   regions.until([&] { return flush.done == 1; });
   CHECK(flush.status == Status::ok);
-  CHECK(std::ranges::equal(bytes, regions.exposed.bytes().first(4000)));
+  CHECK(same_bytes(bytes, regions.exposed.bytes().first(4000)));
   regions.until([&] { return write.done == 1; });
   regions.clean();
 }

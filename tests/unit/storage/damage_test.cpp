@@ -34,7 +34,7 @@ std::map<std::uint32_t, std::unique_ptr<TestJob>> read_all(Fixture& fixture, std
 }
 
 bool is_right(const TestJob& job, const std::string& text) {
-  return job.status == Status::ok && std::ranges::equal(job.answer(), std::as_bytes(std::span(text)));
+  return job.status == Status::ok && same_bytes(job.answer(), std::as_bytes(std::span(text)));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "seaweed/file_id.h"
 #include "seaweed/fixtures.h"
 #include "storage/storage_reader.h"
+#include "support/bytes.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
 

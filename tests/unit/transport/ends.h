@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "support/bytes.h"
 #include "transport/transport.h"
 
 namespace rde::test {
