@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "../support/bytes.h"
 #include "base/descriptor.h"
-#include "support/bytes.h"
 #include "transport/transport.h"
 
 namespace rde::test {
