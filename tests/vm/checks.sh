@@ -45,32 +45,6 @@ capabilities_say_rdma() {
   grep -qE '"real_rdma": *true' "$work/capabilities"
 }
 
-# perftest's figure of one of its programs, client and server in this guest.
-perftest() { # COLUMN PROGRAM OPTIONS...
-  local column=$1 program=$2 server
-  shift 2
-  "$program" -d rxe0 -x 1 -F "$@" >"$work/perftest-server" 2>&1 &
-  server=$!
-  sleep 3
-  timeout 120 "$program" -d rxe0 -x 1 -F "$@" "$address" >"$work/perftest" 2>&1
-  wait "$server"
-  awk -v column="$column" '$1 ~ /^[0-9]+$/ { figure = $column } END { print figure }' "$work/perftest"
-}
-
-# Figures, never a verdict: an emulated processor is behind both.
-pace_beside_perftest() {
-  local fid size ours latency bandwidth
-  read -r fid size _ < <(grep ' 1048576 ' "$out/objects")
-  ours=$("$build/tests/vm/verbs_pace" "$work/storage.sock" "$work/gateway.sock" "$storage" "$fid" "$size" 4) || return 1
-  latency=$(perftest 5 ib_write_lat -s 8 -n 2000)
-  bandwidth=$(perftest 4 ib_read_bw -s 1048576 -n 300)
-  if [ -z "$latency" ] || [ -z "$bandwidth" ]; then
-    cat "$work/perftest"
-    return 1
-  fi
-  echo "{\"ours\":$ours,\"ib_write_lat_typical_us\":$latency,\"ib_read_bw_mib_s\":$bandwidth}" | tee "$out/pace.json"
-}
-
 killed_storage_is_survived() {
   read_right "$work/gateway.sock" 8 >"$work/loads" 2>&1 &
   local load=$!
@@ -104,7 +78,6 @@ check 'the conformance suite over verbs' conformance transport/unit_verbs
 check 'the conformance suite of regions over verbs' conformance peer/unit_verbs_regions
 check 'two engines join over verbs' engines_are_joined
 check 'every object reads right over verbs' read_right "$work/gateway.sock" 8
-check 'a write and a read of memory are measured beside perftest' pace_beside_perftest
 check 'capabilities say real RDMA' capabilities_say_rdma
 check 'every object through the sidecar has its SHA-256' every_object_by_http "$unpacked"
 check 'a killed storage engine is survived, and read from again once it is back' killed_storage_is_survived
