@@ -40,6 +40,7 @@ void Shard::idle(unsigned quiet_turns) {
         if (quiet_turns >= kTightTurns) cpu_relax();
       } else if (quiet_turns < kPauseTurns + kYieldTurns && (io_->busy() || quiet_turns < pauses + kYieldTurns)) {
         sched_yield();
+        io_due_ = true;  // others have run meanwhile, and a yield is longer than many turns
       } else {
         sleep();
       }

@@ -16,7 +16,8 @@ bool Shard::turn() {
     worked = true;
   }
   worked |= poll_clients();
-  if (--io_steps_ <= 0 || io_due_) worked |= run_io();
+  // Where no ring is polled there is nothing that a look at the transport could slow down.
+  if (--io_steps_ <= 0 || io_due_ || hot_clients_.empty()) worked |= run_io();
   // Bits of channels that are polled anyway can wait; those of the others, a moment.
   if (hot_channels_ != live_channels_ && (--doorbell_steps_ <= 0 || hot_channels_ == 0)) {
     doorbell_steps_ = kDoorbellSteps;

@@ -46,9 +46,9 @@ std::span<const FileReadEnd> PoolQueue::reap(std::span<FileReadEnd> room) {
   return room.first(count);
 }
 
-bool PoolQueue::has_news() {
+bool PoolQueue::arm() {
   const std::lock_guard guard(mutex_);
-  return ends_.count != 0 || !pushed_.empty();
+  return ends_.count == 0 && pushed_.empty();
 }
 
 void PoolQueue::serve() {

@@ -22,7 +22,7 @@ class PoolQueue final : public ReadQueue {
   void push(const FileRead& read) override;
   void flush() override;
   std::span<const FileReadEnd> reap(std::span<FileReadEnd> room) override;
-  [[nodiscard]] bool has_news() override;
+  [[nodiscard]] bool arm() override;
   void add_memory(std::span<std::byte>) override {}
   void remove_memory(std::span<std::byte>) override {}
 

@@ -44,8 +44,9 @@ class ReadQueue {
   virtual void flush() = 0;
   // The ends that have come, as many as fit `room`. Does not wait.
   virtual std::span<const FileReadEnd> reap(std::span<FileReadEnd> room) = 0;
-  // Is there an end to reap, or has flush() more to start?
-  [[nodiscard]] virtual bool has_news() = 0;
+  // For sleeping on the event descriptor: false when there is an end to reap, or flush() has more to start. From
+  // arm() to the next reap() the descriptor tells of ends; at other times it may not.
+  [[nodiscard]] virtual bool arm() = 0;
   // Tells of memory that reads will go to, so that the kernel keeps it at hand. Where that is refused, reads
   // into it work all the same. No read into it is under way when it is removed.
   virtual void add_memory(std::span<std::byte> memory) = 0;
@@ -58,7 +59,7 @@ struct ReadQueueOptions {
   unsigned threads = 4;  // where io_uring is not used; 1 to 64
 };
 
-// `event_fd`, an eventfd, is written to when ends have come. Errors: system_error.
+// `event_fd`, an eventfd, is written to when ends have come after arm(). Errors: system_error.
 Result<std::unique_ptr<ReadQueue>> open_read_queue(const ReadQueueOptions& options, int event_fd,
                                                    const std::function<void(std::string_view)>& warn);
 

@@ -112,7 +112,7 @@ bool StorageReader::arm() {
   std::uint64_t news = 0;
   // Drained first: what comes after this makes it readable again.
   [[maybe_unused]] const auto got = read(event_.get(), &news, sizeof news);
-  if (!ended_.empty() || queue_->has_news()) return false;
+  if (!ended_.empty() || !queue_->arm()) return false;
   for (const unsigned bulk : {0U, 1U}) {
     if (!ready_[bulk].is_empty() && has_room(2 + spare_at_start(bulk))) return false;
     if (!streams_[bulk].is_empty() && has_room(1 + spare_in_stream(bulk))) return false;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "base/atomic.h"
 
 namespace rde {
 namespace {
@@ -30,6 +33,8 @@ Result<std::unique_ptr<UringQueue>> UringQueue::open(unsigned depth, int event_f
   io_uring_ring_dontfork(&queue->ring_);
   code = io_uring_register_eventfd(&queue->ring_, event_fd);
   if (code != 0) return system_error("io_uring_register_eventfd", -code);
+  // Telling costs some microseconds a read. Kernels before 5.8 tell always.
+  io_uring_cq_eventfd_toggle(&queue->ring_, false);
   if (io_uring_register_buffers_sparse(&queue->ring_, kSlots) == 0) {
     for (unsigned slot = kSlots; slot-- > 0;) queue->free_slots_.push_back(slot);
   }
@@ -68,6 +73,7 @@ void UringQueue::flush() {
 }
 
 std::span<const FileReadEnd> UringQueue::reap(std::span<FileReadEnd> room) {
+  if (std::exchange(armed_, false)) io_uring_cq_eventfd_toggle(&ring_, false);
   std::array<io_uring_cqe*, 64> ends;
   const auto most = static_cast<unsigned>(std::min(room.size(), ends.size()));
   // Also runs pending completion work, and takes in what overflowed.
@@ -77,9 +83,12 @@ std::span<const FileReadEnd> UringQueue::reap(std::span<FileReadEnd> room) {
   return room.first(count);
 }
 
-bool UringQueue::has_news() {
+bool UringQueue::arm() {
+  armed_ = true;
+  io_uring_cq_eventfd_toggle(&ring_, true);
+  full_fence();  // the kernel adds an end, then looks whether to tell; we ask to be told, then look for an end
   io_uring_cqe* end = nullptr;
-  return unflushed_ || io_uring_peek_cqe(&ring_, &end) == 0;
+  return !unflushed_ && io_uring_peek_cqe(&ring_, &end) != 0;
 }
 
 bool UringQueue::update_slot(unsigned slot, std::span<std::byte> memory) {

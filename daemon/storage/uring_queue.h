@@ -21,7 +21,7 @@ class UringQueue final : public ReadQueue {
   void push(const FileRead& read) override;
   void flush() override;
   std::span<const FileReadEnd> reap(std::span<FileReadEnd> room) override;
-  [[nodiscard]] bool has_news() override;
+  [[nodiscard]] bool arm() override;
   void add_memory(std::span<std::byte> memory) override;
   void remove_memory(std::span<std::byte> memory) override;
 
@@ -44,6 +44,7 @@ class UringQueue final : public ReadQueue {
   io_uring ring_{};
   bool is_open_ = false;
   bool unflushed_ = false;
+  bool armed_ = false;
   std::vector<Piece> pieces_;         // by address
   std::vector<unsigned> free_slots_;  // of the kernel's table; none where it has no table
 };

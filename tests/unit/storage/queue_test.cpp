@@ -1,6 +1,7 @@
 // What can happen to reads between kernel and reader: short, interrupted, failed, late, cancelled.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <random>
@@ -47,7 +48,7 @@ class ScriptedQueue final : public ReadQueue {
     ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(count));
     return room.first(count);
   }
-  [[nodiscard]] bool has_news() override { return !held && !ends_.empty(); }
+  [[nodiscard]] bool arm() override { return held || ends_.empty(); }
   void add_memory(std::span<std::byte>) override {}
   void remove_memory(std::span<std::byte>) override {}
 
@@ -332,8 +333,45 @@ TEST_CASE("both queues read many places at once, short at the end of the file, a
         (*queue)->flush();
       }
     }
-    CHECK_FALSE((*queue)->has_news());
+    CHECK((*queue)->arm());
   }
+}
+
+TEST_CASE("an end that comes after arm() is told by the descriptor, and one that a poller finds is not") {
+  const Watchdog watchdog;
+  const Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  auto queue = UringQueue::open(8, event.get());
+  if (!queue) return;  // no io_uring here
+  int ends[2];
+  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+  const Descriptor out(ends[0]);
+  const Descriptor in(ends[1]);
+  std::array<FileReadEnd, 8> room;
+  Bytes byte(1);
+  const auto read_one = [&](bool armed) {
+    (*queue)->push({out.get(), byte, 0, 7});
+    (*queue)->flush();
+    if (armed) REQUIRE((*queue)->arm());
+    REQUIRE(write(in.get(), "x", 1) == 1);
+    pollfd news{event.get(), POLLIN, 0};
+    // Without a bound where news must come: the watchdog has one.
+    const bool told = armed ? poll(&news, 1, -1) == 1 : false;
+    while ((*queue)->reap(room).empty()) {
+    }
+    return told || poll(&news, 1, 0) == 1;
+  };
+  CHECK_FALSE(read_one(false));
+  CHECK(read_one(true));
+  std::uint64_t count = 0;
+  REQUIRE(read(event.get(), &count, sizeof count) == sizeof count);
+  CHECK_FALSE(read_one(false));
+  (*queue)->push({out.get(), byte, 0, 8});
+  CHECK_FALSE((*queue)->arm());  // flush() has something to start
+  (*queue)->flush();
+  REQUIRE(write(in.get(), "x", 1) == 1);
+  while ((*queue)->arm()) {
+  }
+  CHECK((*queue)->reap(room).front().token == 8);
 }
 
 TEST_CASE("memory is known to the kernel while it is added, and only then") {
