@@ -38,3 +38,27 @@ func TestAReportHasAllReadsAndTheFewestOfOneGoroutine(t *testing.T) {
 		t.Error("report took a run without a read")
 	}
 }
+
+// A context whose timer is late, as among ten thousand goroutines.
+type lateContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+func TestTheTimeIsOverWhenTheDeadlineHasPassedWhateverTheTimerSays(t *testing.T) {
+	now := time.Now()
+	late := lateContext{context.Background(), now}
+	if late.Err() != nil || !isOver(late, now) {
+		t.Error("a deadline that has passed does not end the reads")
+	}
+	if isOver(late, now.Add(-time.Nanosecond)) || isOver(context.Background(), now) {
+		t.Error("the reads end before their time")
+	}
+	ended, stop := context.WithCancel(context.Background())
+	stop()
+	if !isOver(ended, now) {
+		t.Error("a context that was cancelled does not end the reads")
+	}
+}

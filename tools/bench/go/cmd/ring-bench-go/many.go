@@ -50,7 +50,7 @@ func readOn(ctx context.Context, client *rde.Client, id rde.FileID, o options, p
 	for ; ; place += uint64(o.goroutines) {
 		start := time.Now()
 		buffer, _, err := client.Read(ctx, 0, id, place%places*readLength, readLength, rde.SkipCRC())
-		if ctx.Err() != nil {
+		if isOver(ctx, time.Now()) {
 			if err == nil {
 				buffer.Release()
 			}
@@ -62,6 +62,12 @@ func readOn(ctx context.Context, client *rde.Client, id rde.FileID, o options, p
 		buffer.Release()
 		times = append(times, float64(time.Since(start).Nanoseconds())/1e3)
 	}
+}
+
+// isOver says whether ctx has ended, or should have: the engine keeps its deadline too, and may be sooner than ctx's own timer.
+func isOver(ctx context.Context, now time.Time) bool {
+	deadline, bounded := ctx.Deadline()
+	return ctx.Err() != nil || bounded && !now.Before(deadline)
 }
 
 func report(times [][]float64, took time.Duration) (map[string][]float64, error) {
